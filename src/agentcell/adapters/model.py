@@ -1,0 +1,216 @@
+"""What every model is: one method to write, and the rest made of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from agentcell.adapters.events import (
+    Event,
+    ModelResponseType,
+    agather,
+    events_of,
+    gather,
+)
+from agentcell.errors import ModelError, Unsupported
+from agentcell.loop import LOOP
+from agentcell.messages import Message, media_blocks
+from agentcell.modality import FieldModality
+
+SOURCES = frozenset({"path", "bytes", "base64", "url", "file_id"})
+"""Where an asset may come from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCapabilities:
+    """What a model takes.
+
+    Parameters
+    ----------
+    image_input, pdf_input
+        Whether a message of the user's may hold one.
+    image_sources, pdf_sources
+        From where: a subset of `SOURCES`.
+    system_media
+        Whether a system message may hold media: ``sent``, ``user`` (moved into the first user
+        turn, marked) or ``refused``.
+    tool_result_media
+        Whether a tool's result may: ``sent``, ``user`` (moved to the next user turn) or
+        ``refused``.
+    tools, streaming
+        Whether the model calls tools, and whether its answer comes in pieces.
+    """
+
+    image_input: bool = False
+    pdf_input: bool = False
+    image_sources: frozenset[str] = SOURCES
+    pdf_sources: frozenset[str] = SOURCES
+    system_media: str = "refused"
+    tool_result_media: str = "refused"
+    tools: bool = True
+    streaming: bool = True
+
+    def with_overrides(self, overrides: Mapping[str, Any] | None) -> ModelCapabilities:
+        """Return a copy with `overrides`; an unknown name is a `TypeError`."""
+        return replace(self, **overrides) if overrides else self
+
+
+class Model:
+    """One model behind one service. Write `invoke`; all else has defaults made of it.
+
+    A model holds no conversation: the same messages give the same request. Its constructor does
+    no I/O. One model may be shared by many threads and nodes.
+
+    Parameters
+    ----------
+    model_name
+        The service's own name for it; not empty.
+    invoke_settings
+        Settings for every call, under those given with the call.
+    capabilities
+        What it takes; text only by default.
+    """
+
+    provider: ClassVar[str] = "custom"
+    __node_template_scope__ = "shared"
+
+    def __init__(
+        self,
+        model_name: str,
+        invoke_settings: Mapping[str, Any] | None = None,
+        *,
+        capabilities: ModelCapabilities | None = None,
+    ) -> None:
+        if not isinstance(model_name, str) or not model_name.strip():
+            raise ModelError(
+                f"model_name is {model_name!r}; the service's name for a model was expected.",
+                fix='give one, for example model_name="gpt-4.1".',
+            )
+        self.model_name = model_name
+        self.invoke_settings = dict(invoke_settings or {})
+        self.capabilities = capabilities or ModelCapabilities()
+
+    @property
+    def name(self) -> str:
+        """``provider/model``, for example ``"openai/gpt-4.1"``."""
+        return f"{self.provider}/{self.model_name}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model_name!r})"
+
+    def invoke(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Send `messages` and return the whole answer.
+
+        Parameters
+        ----------
+        messages
+            OpenAI-shaped; see `agentcell.messages`.
+        tools
+            ``{"name", "description", "parameters"}`` each, `parameters` a JSON schema.
+        settings
+            ``temperature``, ``top_p``, ``max_tokens``, ``stop``, …; an unknown one is an error.
+
+        Returns
+        -------
+        dict
+            ``{"type": ModelResponseType.CONTENT, "content": str}`` or
+            ``{"type": ModelResponseType.TOOL_CALL, "content": [{"id", "name", "arguments"}]}``;
+            also ``assistant_message, usage, finish_reason, model, request_id, raw_response``.
+
+        Raises
+        ------
+        Unsupported
+            Before any request, if a part or a setting is of a kind this model cannot take.
+        ModelError
+            If the service refuses or fails.
+        """
+        if type(self).astream is not Model.astream or type(self).stream is not Model.stream:
+            return gather(self.stream(messages, tools, settings, **kwargs))
+        raise TypeError(f"{type(self).__name__} must define invoke(), stream() or astream().")
+
+    def stream(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Iterator[Event]:
+        """Yield the answer as it comes. Closing the iterator early closes the connection."""
+        if type(self).astream is not Model.astream:
+            return LOOP.iterate(self.astream(messages, tools, settings, **kwargs))
+        return iter(self._events(self.invoke(messages, tools, settings, **kwargs)))
+
+    async def ainvoke(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Like `invoke`, without blocking the loop."""
+        return await agather(self.astream(messages, tools, settings, **kwargs))
+
+    async def astream(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[Event]:
+        """Like `stream`, asynchronous. By default `invoke` runs in a thread."""
+        result = await asyncio.to_thread(self.invoke, messages, tools, settings, **kwargs)
+        for event in self._events(result):
+            yield event
+
+    def _events(self, result: object) -> list[Event]:
+        if not isinstance(result, dict) or not isinstance(result.get("type"), ModelResponseType):
+            raise ModelError(
+                f"{type(self).__name__}.invoke returned {str(result)[:80]!r}; a dict with a"
+                " ModelResponseType under 'type' was expected.",
+                fix='return {"type": ModelResponseType.CONTENT, "content": "..."}.',
+                model=self.model_name,
+            )
+        return events_of(result)
+
+    def check_media(self, messages: list[Message]) -> None:
+        """Refuse, before any request, media that this model cannot take.
+
+        Raises
+        ------
+        Unsupported
+            Naming the model, the modality, the source, the field and the way out.
+        """
+        able = self.capabilities
+        for block in media_blocks(messages):
+            is_image = block.modality is FieldModality.IMAGE
+            takes = able.image_input if is_image else able.pdf_input
+            sources = able.image_sources if is_image else able.pdf_sources
+            if not takes:
+                raise Unsupported(
+                    f"{self.name} does not support modality '{block.modality}'"
+                    f" for field '{block.field_name}'.",
+                    fix="choose a model that takes it, for example `-m local`.",
+                    provider=self.provider,
+                    model=self.model_name,
+                )
+            if block.asset.source_kind not in sources:
+                raise Unsupported(
+                    f"{self.name} does not support '{block.modality}' source"
+                    f" '{block.asset.source_kind}' for field '{block.field_name}'.",
+                    fix=f"give it as {_listed(sources)}.",
+                    provider=self.provider,
+                    model=self.model_name,
+                )
+
+
+def _listed(names: frozenset[str]) -> str:
+    ordered = [name for name in ("path", "bytes", "base64", "url", "file_id") if name in names]
+    return " or ".join([", ".join(ordered[:-1]), ordered[-1]] if len(ordered) > 1 else ordered)

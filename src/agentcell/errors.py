@@ -1,0 +1,164 @@
+"""Every error that this package raises on purpose.
+
+AgentcellError
+├── CellError                the cell's line or text cannot be read
+├── FieldError               a field is declared wrongly, or holds the wrong kind of value
+├── AttachmentError          a file cannot be used: missing, damaged, too large, of another type
+├── ToolError                a tool cannot be called as asked
+├── AnswerError              the model's answer lacks what was asked for
+├── SkillError               a skill's folder cannot be read
+├── HistoryError             the notebook's past turns cannot be read
+└── ModelError               the model, or the service behind it, said no
+    ├── UnknownModel         no such provider, alias or model
+    ├── KeyMissing           no API key was found
+    ├── LocalModelMissing    the embedded reader's runtime or weights are not installed
+    ├── Unsupported          this model cannot take that kind of part or setting
+    ├── AuthenticationError  the key was refused
+    ├── RateLimited          too many requests for now
+    ├── BadRequest           the service cannot read the request
+    ├── ConnectionFailed     no connection, or it broke
+    ├── ServiceError         the service failed (5xx)
+    └── StreamTruncated      the answer stopped before its end
+"""
+
+from __future__ import annotations
+
+
+class AgentcellError(Exception):
+    """Something that the person at the notebook can fix.
+
+    Parameters
+    ----------
+    problem
+        What was given, and what was expected instead. One sentence.
+    fix
+        What to do now, in the imperative. May be empty.
+    """
+
+    def __init__(self, problem: str, *, fix: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.problem}\nFix: {self.fix}" if self.fix else self.problem
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Without this a pickled error (from a worker process) loses its fix.
+        return (_rebuild, (type(self), self.problem, self.__dict__))
+
+    def _render_traceback_(self) -> list[str]:
+        # IPython prints these lines instead of the stack. (A subclass of IPython's
+        # UsageError would not do: IPython tests `etype is UsageError`.)
+        return [f"{type(self).__name__}: {self}"]
+
+
+def _rebuild(
+    kind: type[AgentcellError], problem: str, state: dict[str, object]
+) -> AgentcellError:
+    error = kind.__new__(kind, problem)
+    error.args = (problem,)
+    error.__dict__.update(state)
+    return error
+
+
+class CellError(AgentcellError):
+    """The cell's line or text cannot be read."""
+
+
+class FieldError(AgentcellError, ValueError):
+    """A field is declared wrongly, or holds the wrong kind of value."""
+
+
+class AttachmentError(AgentcellError, ValueError):
+    """A file cannot be used: missing, damaged, too large, or of another type."""
+
+
+class ToolError(AgentcellError):
+    """A tool cannot be called as asked."""
+
+
+class AnswerError(AgentcellError, ValueError):
+    """The model's answer lacks what was asked for."""
+
+
+class SkillError(AgentcellError):
+    """A skill's folder cannot be read."""
+
+
+class HistoryError(AgentcellError):
+    """The notebook's past turns cannot be read."""
+
+
+class ModelError(AgentcellError):
+    """The model, or the service behind it, said no.
+
+    Parameters
+    ----------
+    provider, model
+        Who was asked, for example ``"openai"`` and ``"gpt-4.1"``.
+    status
+        The HTTP status, or None where there was no answer.
+    request_id
+        The provider's name for the request, to quote to its support.
+    retry_after
+        Seconds to wait, where the provider said so.
+    """
+
+    def __init__(  # noqa: PLR0913 (each is a fact of its own about the failed call)
+        self,
+        problem: str,
+        *,
+        fix: str = "",
+        provider: str = "",
+        model: str = "",
+        status: int | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(problem, fix=fix)
+        self.provider = provider
+        self.model = model
+        self.status = status
+        self.request_id = request_id
+        self.retry_after = retry_after
+
+
+class UnknownModel(ModelError):
+    """No such provider, alias or model."""
+
+
+class KeyMissing(ModelError):
+    """No API key was found."""
+
+
+class LocalModelMissing(ModelError):
+    """The embedded reader's runtime or weights are not installed."""
+
+
+class Unsupported(ModelError, ValueError):
+    """This model cannot take that kind of part or setting. Raised before any request."""
+
+
+class AuthenticationError(ModelError):
+    """The key was refused (401, 403)."""
+
+
+class RateLimited(ModelError):
+    """Too many requests for now (429)."""
+
+
+class BadRequest(ModelError):
+    """The service cannot read the request (other 4xx)."""
+
+
+class ConnectionFailed(ModelError):
+    """No connection to the service, or it broke before an answer began."""
+
+
+class ServiceError(ModelError):
+    """The service failed (5xx), or answered something that is no answer."""
+
+
+class StreamTruncated(ModelError):
+    """The answer stopped before the provider said that it was at its end."""
