@@ -1,0 +1,1 @@
+"""Talk to multimodal models from notebook cells."""
