@@ -1,0 +1,51 @@
+# What a person runs here. All is set up in .venv, beside this file, the first time.
+# Needs Python 3.11 or newer; `make demo PYTHON=python3.13` names one.
+
+VENV ?= .venv
+PY := $(VENV)/bin/python
+SETUP := PYTHON="$(PYTHON)" VENV="$(VENV)" sh .ci/environment
+WEIGHTS := $(PY) -m agentcell.adapters.local fetch
+
+# JupyterLab wants to be told when it is root who starts it.
+ALLOW_ROOT := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint lab bench venv clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
+
+demo:  ## answer about a receipt, live, with the embedded model
+	@$(SETUP) user
+	@$(WEIGHTS)
+	@$(PY) notebooks/run_demo.py
+
+test:  ## run every test, then every notebook against its saved outputs
+	@$(SETUP) dev
+	@$(WEIGHTS)
+	@$(PY) -m pytest -q
+	@PYTHONPATH=tests/offline $(PY) -m pytest -q -p no:cacheprovider --nbval --nbval-current-env \
+	  --nbval-cell-timeout=120 --nbval-sanitize-with=notebooks/sanitize.cfg notebooks
+
+lint:  ## check style, format and types
+	@$(SETUP) dev
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff format --check --quiet .
+	@$(PY) -m mypy
+
+lab:  ## open the notebooks in JupyterLab
+	@$(SETUP) user
+	@$(WEIGHTS)
+	@$(PY) -m jupyterlab $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" \
+	  --LabApp.default_url=/lab/tree/notebooks/01_first_answer.ipynb
+
+bench:  ## measure against the limits
+	@$(SETUP) dev
+	@$(WEIGHTS)
+	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script" || exit 1; done
+
+venv:  ## set up for development
+	@$(SETUP) dev
+
+clean:  ## take away what the other commands made
+	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
