@@ -7,6 +7,7 @@ AgentcellError
 ├── ToolError                a tool cannot be called as asked
 ├── AnswerError              the model's answer lacks what was asked for
 ├── SkillError               a skill's folder cannot be read
+├── Stopped                  the person at the notebook stopped the work
 ├── HistoryError             the notebook's past turns cannot be read
 └── ModelError               the model, or the service behind it, said no
     ├── UnknownModel         no such provider, alias or model
@@ -53,9 +54,7 @@ class AgentcellError(Exception):
         return [f"{type(self).__name__}: {self}"]
 
 
-def _rebuild(
-    kind: type[AgentcellError], problem: str, state: dict[str, object]
-) -> AgentcellError:
+def _rebuild(kind: type[AgentcellError], problem: str, state: dict[str, object]) -> AgentcellError:
     error = kind.__new__(kind, problem)
     error.args = (problem,)
     error.__dict__.update(state)
@@ -84,6 +83,10 @@ class AnswerError(AgentcellError, ValueError):
 
 class SkillError(AgentcellError):
     """A skill's folder cannot be read."""
+
+
+class Stopped(AgentcellError):
+    """The person at the notebook stopped the work; what came until then is kept."""
 
 
 class HistoryError(AgentcellError):
@@ -137,7 +140,7 @@ class LocalModelMissing(ModelError):
 
 
 class Unsupported(ModelError, ValueError):
-    """This model cannot take that kind of part or setting. Raised before any request."""
+    """The model cannot take that kind of part or setting. Raised before any request."""
 
 
 class AuthenticationError(ModelError):

@@ -8,6 +8,7 @@ prints goes to the cell that started it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import queue
 import threading
@@ -24,11 +25,55 @@ _GRACE = 0.8
 
 
 class _End:
-    """The last thing a pump puts in its queue: how the work ended."""
+    """The last thing in a task's inbox: how the work ended."""
 
     def __init__(self, value: Any = None, error: BaseException | None = None) -> None:
         self.value = value
         self.error = error
+
+
+class _Task:
+    """One coroutine on the loop, seen from another thread through an inbox."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._loop = loop
+        self._task: asyncio.Task[None] | None = None
+        self._ended = threading.Event()
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> None:
+        context = contextvars.copy_context()  # what the task prints goes to the calling cell
+
+        def begin() -> None:
+            self._task = self._loop.create_task(self._guarded(work), context=context)
+
+        self._loop.call_soon_threadsafe(begin)
+
+    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            self.inbox.put(_End(value=await work))
+        except BaseException as error:  # noqa: BLE001 (handed over whole to the caller)
+            self.inbox.put(_End(error=error))
+        finally:
+            self._ended.set()
+
+    def received(self) -> Any:
+        """Wait for the next thing in the inbox; an interrupt gets through."""
+        while True:
+            try:
+                return self.inbox.get(timeout=_POLL)
+            except queue.Empty:
+                continue
+
+    def stop(self) -> None:
+        """Cancel the work and give it its moment to clean up."""
+        self._loop.call_soon_threadsafe(self._cancel)
+        with contextlib.suppress(KeyboardInterrupt):  # a second interrupt: wait no longer
+            self._ended.wait(_GRACE)
+
+    def _cancel(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
 
 
 class LoopThread:
@@ -65,76 +110,47 @@ class LoopThread:
             work.close()
             raise RuntimeError("this runs on agentcell's own loop already: use await instead")
 
-        async def whole(inbox: queue.SimpleQueue[Any]) -> None:
-            inbox.put(_End(value=await work))
-
-        for last in self._pump(whole):
-            return last  # type: ignore[no-any-return]
-        raise AssertionError("a pump always ends with one value")
+        task = _Task(self.loop())
+        task.start(work)
+        try:
+            end: _End = task.received()
+        except BaseException:
+            task.stop()
+            raise
+        if end.error is not None:
+            raise end.error
+        return end.value  # type: ignore[no-any-return]
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
         """Yield what `items` yields. Closing the iterator early cancels and closes `items`."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("this runs on agentcell's own loop already: use async for instead")
 
-        async def each(inbox: queue.SimpleQueue[Any]) -> None:
+        return self._items(items)
+
+    def _items(self, items: AsyncIterator[T]) -> Iterator[T]:
+        task = _Task(self.loop())
+
+        async def each() -> None:
             try:
                 async for item in items:
-                    inbox.put(item)
+                    task.inbox.put(item)
             finally:
                 close = getattr(items, "aclose", None)
                 if close is not None:
                     await close()
-            inbox.put(_End())
 
-        return self._pump(each, items=True)
-
-    def _pump(self, work: Any, *, items: bool = False) -> Iterator[Any]:
-        inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        context = contextvars.copy_context()  # what the task prints goes to the calling cell
-        loop = self.loop()
-        task: asyncio.Task[None] | None = None
-        ended = threading.Event()
-
-        async def guarded() -> None:
-            try:
-                await work(inbox)
-            except BaseException as error:  # noqa: BLE001 (handed over whole to the caller)
-                inbox.put(_End(error=error))
-            finally:
-                ended.set()
-
-        def start() -> None:
-            nonlocal task
-            task = loop.create_task(guarded(), context=context)
-
-        def cancel() -> None:
-            if task is not None and not task.done():
-                task.cancel()
-
-        loop.call_soon_threadsafe(start)
-        finished = False
+        task.start(each())
+        ended = False
         try:
-            while True:
-                try:
-                    got = inbox.get(timeout=_POLL)
-                except queue.Empty:
-                    continue
-                if isinstance(got, _End):
-                    finished = True
-                    if got.error is not None:
-                        raise got.error
-                    if not items:
-                        yield got.value
-                    return
+            while not isinstance(got := task.received(), _End):
                 yield got
+            ended = True
+            if got.error is not None:
+                raise got.error
         finally:
-            if not finished:  # interrupted, or the caller had enough
-                loop.call_soon_threadsafe(cancel)
-                try:
-                    ended.wait(_GRACE)
-                except KeyboardInterrupt:  # a second interrupt: do not wait any longer
-                    pass
+            if not ended:  # interrupted, or the caller had enough
+                task.stop()
 
 
 LOOP = LoopThread()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from agentcell.errors import FieldError
 
 
-class FieldModality(str, Enum):
+class FieldModality(StrEnum):
     """What a field holds: text, an image, a PDF, or any of them."""
 
     TEXT = "TEXT"
     IMAGE = "IMAGE"
     PDF = "PDF"
     ANY = "ANY"
-
-    def __str__(self) -> str:
-        return self.value
 
     @classmethod
     def from_value(cls, value: object) -> FieldModality:

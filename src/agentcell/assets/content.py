@@ -1,0 +1,205 @@
+"""A file or bytes -> a snapshot that no later change of the source can reach.
+
+A source is read once, and hashed on the way. Up to `MEMORY_BYTES` are kept in memory; more goes
+to a private file that lives as long as its `Content`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import BinaryIO
+
+MEMORY_BYTES = 8 * 1024 * 1024
+"""Longer contents are kept in a file."""
+
+_PIECE = 1024 * 1024
+
+
+class Content:
+    """Bytes that never change, in memory or in a private file. Safe to share between threads.
+
+    Made by `of_bytes` and `of_file`. `digest` is the SHA-256 of the bytes in hex; `size_bytes`
+    their number.
+    """
+
+    __slots__ = ("__weakref__", "_data", "_file", "digest", "size_bytes")
+
+    digest: str
+    size_bytes: int
+
+    def __init__(self, digest: str, size_bytes: int, data: bytes | None, file: str = "") -> None:
+        self.digest = digest
+        self.size_bytes = size_bytes
+        self._data = data
+        self._file = file
+        if file:
+            weakref.finalize(self, _remove, file, os.getpid())
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Content:
+        """Keep `data`; a long one in a file, so that it may leave memory."""
+        digest = hashlib.sha256(data).hexdigest()
+        file = ""
+        if len(data) > MEMORY_BYTES:
+            with contextlib.suppress(OSError):  # no room for the file: memory will do
+                descriptor, file = _new_file()
+                with os.fdopen(descriptor, "wb") as sink:
+                    sink.write(data)
+                return cls(digest, len(data), None, file)
+            _remove(file, os.getpid())
+        return cls(digest, len(data), data)
+
+    @classmethod
+    def of_file(cls, descriptor: int, limit: int) -> Content | None:
+        """Read an open file to its end; None if it holds more than `limit` bytes."""
+        size = os.fstat(descriptor).st_size
+        if size > limit:
+            return None
+        if size <= MEMORY_BYTES:
+            with os.fdopen(os.dup(descriptor), "rb", buffering=0) as source:
+                data = _read_up_to(source, size, MEMORY_BYTES + 1)
+                if len(data) <= MEMORY_BYTES:
+                    return cls.of_bytes(data) if len(data) <= limit else None
+                rest = source.read(max(limit + 1 - len(data), 0)) or b""  # it grew meanwhile
+            data += rest
+            return cls.of_bytes(data) if len(data) <= limit else None
+        try:
+            return cls._copied(descriptor, limit)
+        except OSError:  # no room for the file: memory will do
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            with os.fdopen(os.dup(descriptor), "rb") as source:
+                data = source.read(limit + 1)
+            if len(data) > limit:
+                return None
+            return cls(hashlib.sha256(data).hexdigest(), len(data), data)
+
+    @classmethod
+    def _copied(cls, descriptor: int, limit: int) -> Content | None:
+        sink, file = _new_file()
+        digest, size = hashlib.sha256(), 0
+        piece = memoryview(bytearray(_PIECE))
+        kept = False
+        try:
+            with (
+                os.fdopen(sink, "wb", buffering=0) as copy,
+                os.fdopen(os.dup(descriptor), "rb", buffering=0) as source,
+            ):
+                while count := source.readinto(piece):
+                    size += count
+                    if size > limit:
+                        return None
+                    digest.update(piece[:count])
+                    written = 0
+                    while written < count:
+                        written += copy.write(piece[written:count]) or 0
+            kept = True
+        finally:
+            if not kept:
+                _remove(file, os.getpid())
+        return cls(digest.hexdigest(), size, None, file)
+
+    def read(self) -> bytes:
+        """Return all of it."""
+        if self._data is not None:
+            return self._data
+        with Path(self._file).open("rb") as source:
+            return source.read()
+
+    def open(self) -> BinaryIO:
+        """Return a new binary stream at the first byte; the caller closes it."""
+        if self._data is not None:
+            return io.BytesIO(self._data)
+        return Path(self._file).open("rb")
+
+    def head(self, count: int) -> bytes:
+        """Return the first `count` bytes, or all if there are fewer."""
+        if self._data is not None:
+            return self._data[:count]
+        with self.open() as source:
+            return source.read(count)
+
+    def __copy__(self) -> Content:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Content:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Content.of_bytes, (self.read(),))
+
+    def __repr__(self) -> str:
+        return f"Content(sha256:{self.digest[:12]}…, {self.size_bytes} bytes)"
+
+
+def _read_up_to(source: io.FileIO, expected: int, limit: int) -> bytes:
+    """Read to the end, but no more than `limit` bytes; one read where the size is as expected."""
+    pieces = []
+    left = limit
+    while left > 0 and (piece := source.read(min(left, expected + 1))):
+        pieces.append(piece)
+        left -= len(piece)
+        expected = max(expected, _PIECE)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+_folder_lock = threading.Lock()
+_folder: tempfile.TemporaryDirectory[str] | None = None
+_folder_owner = 0
+
+
+def _new_file() -> tuple[int, str]:
+    """Return a new private file's descriptor and path."""
+    global _folder, _folder_owner  # noqa: PLW0603 (one folder for the process)
+    with _folder_lock:
+        # A forked child makes a folder of its own: it must not remove its parent's.
+        if _folder is None or _folder_owner != os.getpid() or not Path(_folder.name).is_dir():
+            _sweep()
+            _folder = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+            _folder_owner = os.getpid()
+            _mark_alive(Path(_folder.name))
+        return tempfile.mkstemp(dir=_folder.name)
+
+
+def _remove(file: str, owner: int) -> None:
+    if file and os.getpid() == owner:
+        with contextlib.suppress(OSError):
+            Path(file).unlink()
+
+
+_PREFIX = "agentcell-snapshots-"
+_alive: list[int] = []
+
+
+def _mark_alive(folder: Path) -> None:
+    """Hold a lock in the folder for as long as this process lives, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: the folder is removed at a regular exit only
+        return
+    descriptor = os.open(folder / "alive", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _alive.append(descriptor)
+
+
+def _sweep() -> None:
+    """Remove the folders of processes that were killed: those whose lock nobody holds."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder / "alive", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)
