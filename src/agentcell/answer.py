@@ -1,0 +1,102 @@
+"""A finished answer: a string that also knows how it came about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentcell.adapters.events import Citation, Usage
+from agentcell.history.turns import Turn
+from agentcell.safe_text import safe_markdown
+
+_SHOWN = 200
+
+
+class Answer(str):
+    """A model's answer. It is its text; the rest stands in its attributes.
+
+    Attributes
+    ----------
+    model : str
+        ``provider/model`` as asked.
+    status : str
+        ``complete``, ``interrupted`` or ``failed``.
+    finish_reason : str
+        ``stop``, ``length``, ``content_filter``, ``refusal``; empty if interrupted.
+    usage : Usage or None
+        Tokens, as the provider counted them.
+    seconds : float
+        From sending to the end.
+    citations : tuple of Citation
+        Where statements come from.
+    turn_id : str
+        The turn's name in the session.
+    """
+
+    __slots__ = (
+        "citations",
+        "finish_reason",
+        "model",
+        "seconds",
+        "status",
+        "turn_id",
+        "usage",
+    )
+
+    model: str
+    status: str
+    finish_reason: str
+    usage: Usage | None
+    seconds: float
+    citations: tuple[Citation, ...]
+    turn_id: str
+
+    def __new__(  # noqa: PLR0913 (one for each attribute)
+        cls,
+        text: str,
+        *,
+        model: str = "",
+        status: str = "complete",
+        finish_reason: str = "stop",
+        usage: Usage | None = None,
+        seconds: float = 0.0,
+        citations: tuple[Citation, ...] = (),
+        turn_id: str = "",
+    ) -> Answer:
+        answer = super().__new__(cls, text)
+        answer.model = model
+        answer.status = status
+        answer.finish_reason = finish_reason
+        answer.usage = usage
+        answer.seconds = seconds
+        answer.citations = citations
+        answer.turn_id = turn_id
+        return answer
+
+    @classmethod
+    def of(cls, turn: Turn) -> Answer:
+        """Return the answer of `turn`, as far as it came."""
+        return cls(
+            turn.answer,
+            model=turn.model,
+            status=turn.status,
+            finish_reason=turn.finish_reason,
+            usage=turn.usage,
+            seconds=turn.seconds,
+            citations=turn.citations,
+            turn_id=turn.id,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuilt, (str(self), {name: getattr(self, name) for name in self.__slots__}))
+
+    def __repr__(self) -> str:
+        text = str(self)
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        return f"Answer({shown!r})"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/markdown": safe_markdown(str(self)), "text/plain": str(self)}
+
+
+def _rebuilt(text: str, facts: dict[str, Any]) -> Answer:
+    return Answer(text, **facts)

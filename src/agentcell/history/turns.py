@@ -1,0 +1,141 @@
+"""Turns of a conversation, to the messages that the next question goes out with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from agentcell.adapters.events import Citation, Usage
+from agentcell.history.memory import merge_media
+from agentcell.messages import (
+    MediaMessageBlock,
+    Message,
+    TextMessageBlock,
+    content_text,
+    media_blocks,
+)
+
+Status: TypeAlias = Literal["complete", "interrupted", "failed"]
+
+STOPPED_MARK = "[The answer was stopped here.]"
+"""What a model reads at the end of an answer that the person stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One question with its attachments and its answer: the unit of history.
+
+    Parameters
+    ----------
+    cell_id
+        The notebook's own name for the cell; None where there is none (a console).
+    messages
+        The question first, then tool rounds, then the answer as far as it came.
+    fresh
+        True where the conversation starts over with this turn.
+    system
+        The instructions that hold from this turn on; None leaves those before in force.
+    finish_reason
+        ``stop``, ``length``, …; empty if the answer has no end.
+    seconds
+        From sending to the end.
+    error
+        Why it failed; empty otherwise.
+    """
+
+    id: str
+    cell_id: str | None
+    messages: tuple[Message, ...]
+    status: Status
+    model: str
+    fresh: bool = False
+    system: str | None = None
+    finish_reason: str = ""
+    usage: Usage | None = None
+    citations: tuple[Citation, ...] = ()
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def question(self) -> str:
+        """What was asked, as text with tags."""
+        content = self.messages[0]["content"]
+        return content if isinstance(content, str) else content_text(content[-1])
+
+    @property
+    def answer(self) -> str:
+        """What was answered, as far as it came."""
+        return content_text(self.messages[-1]["content"]) if len(self.messages) > 1 else ""
+
+    @property
+    def attachments(self) -> tuple[MediaMessageBlock, ...]:
+        """What was sent with the question itself."""
+        return tuple(media_blocks(self.messages[:1]))
+
+    def sent_again(self) -> Iterator[Message]:
+        """Yield what a later question carries of this turn; nothing of a failed one."""
+        if self.status == "complete":
+            yield from self.messages
+        elif self.status == "interrupted" and self.answer:
+            yield from self.messages[:-1]
+            yield {**self.messages[-1], "content": f"{self.answer}\n\n{STOPPED_MARK}"}
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Turns in the order of their cells. Running a cell again replaces its turn in place."""
+
+    name: str
+    turns: list[Turn] = field(default_factory=list)
+
+    def before(self, cell_id: str | None) -> list[Turn]:
+        """Return the turns that a question from this cell follows, since the last fresh start."""
+        place = self._place(cell_id)
+        earlier = self.turns if place is None else self.turns[:place]
+        starts = [number for number, turn in enumerate(earlier) if turn.fresh]
+        return earlier[starts[-1] :] if starts else list(earlier)
+
+    def put(self, turn: Turn) -> None:
+        """Add `turn`, in place of an earlier one of the same cell."""
+        place = self._place(turn.cell_id)
+        if place is None:
+            self.turns.append(turn)
+        else:
+            self.turns[place] = turn
+
+    def _place(self, cell_id: str | None) -> int | None:
+        if cell_id is None:
+            return None
+        return next((n for n, turn in enumerate(self.turns) if turn.cell_id == cell_id), None)
+
+
+def past_messages(turns: Iterable[Turn], forgotten: frozenset[str] = frozenset()) -> list[Message]:
+    """Return what a new question carries of `turns`: each attachment once, forgotten ones never.
+
+    Parameters
+    ----------
+    forgotten
+        Fingerprints of attachments that must not go out again.
+    """
+    messages = [message for turn in turns for message in turn.sent_again()]
+    return merge_media([_without(message, forgotten) for message in messages])
+
+
+def system_of(turns: Iterable[Turn]) -> str:
+    """Return the instructions in force after `turns`."""
+    given = [turn.system for turn in turns if turn.system is not None]
+    return given[-1] if given else ""
+
+
+def _without(message: Message, forgotten: frozenset[str]) -> Message:
+    content = message["content"]
+    if not forgotten or not isinstance(content, list):
+        return message
+    kept = [
+        TextMessageBlock(f"{block.tag} (removed from the conversation)")
+        if isinstance(block, MediaMessageBlock) and block.fingerprint in forgotten
+        else block
+        for block in content
+    ]
+    return {**message, "content": kept}

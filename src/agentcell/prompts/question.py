@@ -1,0 +1,157 @@
+"""A cell's text and the values that it names, to one question with tagged attachments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentcell.assets.asset import MediaAsset
+from agentcell.assets.coerce import coerce
+from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock
+from agentcell.prompts.fields import FieldSpec, validate_field_value
+from agentcell.prompts.tags import TagRegistry, announcement
+from agentcell.prompts.template import fill, find_slots, near_miss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person asks, as it goes out.
+
+    Parameters
+    ----------
+    text
+        The person's text, each named attachment replaced by its tag.
+    blocks
+        The attachments, in the order: viewed before, given on the line, named in the text.
+    named
+        Whether the text names anything: it then differs from what was typed.
+    notes
+        What was done to an attachment, one sentence each.
+    hints
+        What looks like a slip, one sentence each.
+    """
+
+    text: str
+    blocks: tuple[MediaMessageBlock, ...] = ()
+    named: bool = False
+    notes: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+    def message(self, *, known: set[str]) -> Message:
+        """Return the user's message; an attachment in `known` (fingerprints) goes by its tag."""
+        content: list[Block] = []
+        for block in self.blocks:
+            if block.fingerprint not in known:
+                content += [TextMessageBlock(announcement(block)), block]
+                known = known | {block.fingerprint}
+        named_elsewhere = [b.tag for b in self.blocks if b.tag not in self.text]
+        text = self.text
+        if named_elsewhere and not content:  # sent in an earlier turn, given again on the line
+            text = f"{' '.join(named_elsewhere)}\n{text}"
+        if not content:
+            return {"role": "user", "content": text}
+        return {"role": "user", "content": [*content, TextMessageBlock(text)]}
+
+
+def compose(  # noqa: PLR0913 (each is a source of its own)
+    text: str,
+    *,
+    values: Mapping[str, Any],
+    attach: Mapping[str, Any],
+    fields: Mapping[str, FieldSpec],
+    viewed: Iterable[tuple[FieldSpec, MediaAsset]],
+    tags: TagRegistry,
+) -> Question:
+    """Return the question that `text` makes with what it names.
+
+    Parameters
+    ----------
+    text
+        ``{name}`` is replaced if `name` is in `attach`, or in `values` with something that can
+        be told to a model; all else stays as typed.
+    fields
+        Declarations; a declared field must be in `attach` or in `values`.
+
+    Raises
+    ------
+    FieldError, AttachmentError
+        If a value is missing, or not of its field's kind.
+    """
+    composer = _Composer(values, attach, fields, tags)
+    tags.see(text)
+    for spec, asset in viewed:
+        composer.add(spec, asset)
+    for name in attach:
+        composer.told(name)
+    for name in fields:
+        composer.declared(name)
+    filled = fill(text, composer.told)
+    return Question(
+        text=filled,
+        blocks=tuple(composer.blocks.values()),
+        named=filled != text,
+        notes=tuple(dict.fromkeys(n for b in composer.blocks.values() for n in b.asset.notes)),
+        hints=tuple(composer.hints(text)),
+    )
+
+
+class _Composer:
+    """Turns names into what the text says for them, and keeps the attachments met on the way."""
+
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        attach: Mapping[str, Any],
+        fields: Mapping[str, FieldSpec],
+        tags: TagRegistry,
+    ) -> None:
+        self._values = values
+        self._attach = attach
+        self._fields = fields
+        self._tags = tags
+        self._said: dict[str, str | None] = {}
+        self.blocks: dict[str, MediaMessageBlock] = {}  # by tag, in order
+
+    def told(self, name: str) -> str | None:
+        """Return what stands for `name`, or None to leave it as typed."""
+        if name not in self._said:
+            self._said[name] = self._tell(name)
+        return self._said[name]
+
+    def declared(self, name: str) -> None:
+        if self.told(name) is None and self._fields[name].required:
+            validate_field_value(self._fields[name], None)
+
+    def _tell(self, name: str) -> str | None:
+        if name in self._attach:
+            value = self._attach[name]
+        elif name in self._values and (name in self._fields or _can_be_told(self._values[name])):
+            value = self._values[name]
+        else:
+            return None
+        spec = self._fields.get(name) or FieldSpec(name=name, description=name)
+        content = coerce(value, name=name, modality=spec.modality)
+        validate_field_value(spec, content)
+        if isinstance(content, str):
+            return content
+        assets = [content] if isinstance(content, MediaAsset) else content
+        return ", ".join(self.add(spec, asset) for asset in assets)
+
+    def add(self, spec: FieldSpec, asset: MediaAsset) -> str:
+        """Keep `asset` as an attachment and return its tag."""
+        tag, _ = self._tags.reserve(asset, spec.name, spec.description)
+        if tag not in self.blocks:
+            self.blocks[tag] = MediaMessageBlock(asset, spec.name, tag, spec.description)
+        return tag
+
+    def hints(self, text: str) -> Iterable[str]:
+        known = {*self._attach, *self._values}
+        for slot in find_slots(text):
+            if self.told(slot.name) is None and (meant := near_miss(slot.name, known)):
+                yield f"{{{slot.name}}} stays as typed: did you mean {{{meant}}}?"
+
+
+def _can_be_told(value: object) -> bool:
+    """Whether a notebook's variable is a value, and not a function, a class or a module."""
+    return not callable(value) and type(value).__name__ != "module"
