@@ -157,9 +157,7 @@ def suffix_type(name: str) -> str:
 
 def with_article(noun: str) -> str:
     """Return ``"a PNG image"`` for ``"PNG image"``; ``an`` where it is spoken so."""
-    return f"{'an' if noun.startswith(('AVIF', 'SVG', 'HEI', 'image')) else 'a'} {noun}".replace(
-        "an HEI", "a HEI"
-    )
+    return f"{'an' if noun.startswith(('AVIF', 'SVG', 'image')) else 'a'} {noun}"
 
 
 def _image(head: bytes) -> str:
