@@ -1,0 +1,213 @@
+"""A field's value → the attachments in it, and its text with each attachment named by a tag.
+
+A value may be a text, a number, an attachment, or a list, tuple, set, mapping, dataclass or
+pydantic model of these, to any depth up to `MAX_DEPTH`. What has no text of its own (bytes, a
+function, an object that would print as ``<Thing object at 0x…>``) is refused, never printed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import Any
+
+from agentcell.assets.asset import MediaAsset
+from agentcell.errors import FieldError
+from agentcell.messages import MediaMessageBlock, TextMessageBlock
+
+MAX_DEPTH = 50
+"""How many levels of lists and mappings a value may hold."""
+
+
+class Tree:
+    """One value, walked once: what is in it, in an order that does not depend on hash seeds.
+
+    Parameters
+    ----------
+    value
+        The field's value.
+    name
+        The field's name, for error messages.
+
+    Raises
+    ------
+    FieldError
+        If the value refers to itself, is nested deeper than `MAX_DEPTH`, or holds something that
+        has no text of its own.
+    """
+
+    def __init__(self, value: object, name: str) -> None:
+        self.name = name
+        self.root = self._plain(value, ())
+
+    def assets(self) -> Iterator[MediaAsset]:
+        """Yield every attachment, in order, repeated ones repeatedly."""
+        yield from _assets(self.root)
+
+    def texts(self) -> Iterator[str]:
+        """Yield every text, mapping keys included, in order."""
+        yield from _texts(self.root)
+
+    def has_other(self) -> bool:
+        """Whether something that is neither an attachment nor empty stands in the value."""
+        return _has_other(self.root)
+
+    def render(self, tag_of: Callable[[MediaAsset], str]) -> str:
+        """Return the value as prompt text; `tag_of` is called for each attachment, in order.
+
+        A text stays as it is, None is empty, a list of attachments becomes their tags, one a
+        line. Anything else is written like JSON (indented by 2, keys sorted), with the tags bare.
+        """
+        root = self.root
+        if root is None:
+            return ""
+        if isinstance(root, str):
+            return root
+        if isinstance(root, MediaAsset):
+            return tag_of(root)
+        if isinstance(root, list) and root and all(isinstance(one, MediaAsset) for one in root):
+            return "\n".join(tag_of(one) for one in root)
+        return _written(root, tag_of, "")
+
+    def _plain(self, value: object, above: tuple[int, ...]) -> Any:  # noqa: C901, PLR0911
+        if value is None or isinstance(value, (bool, MediaAsset)):
+            return value
+        if isinstance(value, MediaMessageBlock):
+            return value.asset
+        if isinstance(value, TextMessageBlock):
+            return value.text
+        if isinstance(value, Enum):
+            return self._plain(value.value, above)
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(value, (int, float)):
+            return value
+        if id(value) in above:
+            raise self._refused("refers to itself", "give a value without loops.")
+        if len(above) >= MAX_DEPTH:
+            raise self._refused(f"is nested deeper than {MAX_DEPTH} levels", "give a flatter one.")
+        above = (*above, id(value))
+        fields = _members(value)
+        if fields is not None:
+            plain = {self._key(key): self._plain(one, above) for key, one in fields.items()}
+            return {key: plain[key] for key in sorted(plain)}
+        if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+            return [self._plain(one, above) for one in value]
+        if isinstance(value, AbstractSet):
+            # A set has no order of its own; the same one must give the same request.
+            return sorted((self._plain(one, above) for one in value), key=_order)
+        return self._leaf(value, above)
+
+    def _leaf(self, value: object, above: tuple[int, ...]) -> Any:
+        if isinstance(value, (dt.date, dt.time)):
+            return value.isoformat()
+        if isinstance(value, os.PathLike):
+            return os.fsdecode(value)
+        if isinstance(value, complex):
+            return str(value)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            raise self._refused(
+                f"holds {len(value):,} bytes, which are no text",
+                "use ImageAsset.from_bytes or PdfAsset.from_bytes, or decode them.",
+            )
+        item = getattr(value, "item", None)
+        if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
+            return self._plain(item(), above)
+        kind = type(value)
+        if kind.__str__ is object.__str__ and kind.__format__ is object.__format__:
+            raise self._refused(
+                f"holds a {kind.__name__}, which has no text of its own",
+                "give text, a number, an ImageAsset, a PdfAsset, or a list or mapping of them.",
+            )
+        return str(value)
+
+    def _key(self, key: object) -> str:
+        if isinstance(key, MediaAsset):
+            raise self._refused("has an attachment as a key", "give it as a value.")
+        if isinstance(key, Enum):
+            key = key.value
+        return key if isinstance(key, str) else str(key)
+
+    def _refused(self, what: str, fix: str) -> FieldError:
+        return FieldError(f"Field '{self.name}' {what}.", fix=fix)
+
+
+def _members(value: object) -> Mapping[Any, Any] | None:
+    """Return what a mapping, dataclass or pydantic model holds by name; None for the rest."""
+    if isinstance(value, Mapping):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    names = getattr(type(value), "model_fields", None)  # pydantic's, without importing it
+    if isinstance(names, dict) and hasattr(value, "model_dump"):
+        return {name: getattr(value, name) for name in names}
+    return None
+
+
+def _order(value: object) -> tuple[str, str]:
+    """Return the place of a set's member: by kind, then by content."""
+    if isinstance(value, MediaAsset):
+        return ("asset", value.fingerprint())
+    return (type(value).__name__, value if isinstance(value, str) else _written(value, _digest, ""))
+
+
+def _digest(asset: MediaAsset) -> str:
+    return asset.fingerprint()
+
+
+def _assets(value: object) -> Iterator[MediaAsset]:
+    if isinstance(value, MediaAsset):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _assets(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _assets(one)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield key
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _has_other(value: object) -> bool:
+    if value is None or isinstance(value, MediaAsset):
+        return False
+    if isinstance(value, dict):
+        return any(_has_other(one) for one in value.values())
+    if isinstance(value, list):
+        return any(_has_other(one) for one in value)
+    return value != ""
+
+
+def _written(value: object, tag_of: Callable[[MediaAsset], str], indent: str) -> str:
+    """Write `value` like JSON. Tags stay bare, so that a quote in one is not escaped."""
+    if isinstance(value, MediaAsset):
+        return tag_of(value)
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        lines = (
+            f"{json.dumps(key, ensure_ascii=False)}: {_written(one, tag_of, inner)}"
+            for key, one in value.items()
+        )
+        return "{\n" + ",\n".join(inner + line for line in lines) + f"\n{indent}}}"
+    if isinstance(value, list) and value:
+        lines = (_written(one, tag_of, inner) for one in value)
+        return "[\n" + ",\n".join(inner + line for line in lines) + f"\n{indent}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
