@@ -1,1 +1,86 @@
-"""Talk to multimodal models from notebook cells."""
+"""Ask multimodal models from notebook cells. Start with `%load_ext agentcell`, then `%%agent`.
+
+Names are imported at their first use: `import agentcell` and `%load_ext agentcell` load no SDK.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_WHERE = {
+    "Agent": "agentcell.agents.agent",
+    "AgentcellError": "agentcell.errors",
+    "Answer": "agentcell.answer",
+    "FieldModality": "agentcell.modality",
+    "FieldSpec": "agentcell.prompts.fields",
+    "HistoryMemory": "agentcell.history.memory",
+    "HistoryProvider": "agentcell.history.provider",
+    "ImageAsset": "agentcell.assets.asset",
+    "LegacyOpenAIModel": "agentcell.adapters.openai_chat",
+    "LocalModel": "agentcell.adapters.local",
+    "MediaMessageBlock": "agentcell.messages",
+    "Model": "agentcell.adapters.model",
+    "ModelCapabilities": "agentcell.adapters.model",
+    "ModelResponseType": "agentcell.adapters.events",
+    "OpenAIModel": "agentcell.adapters.openai_responses",
+    "PdfAsset": "agentcell.assets.asset",
+    "Session": "agentcell.session",
+    "SingleAgent": "agentcell.agents.agent",
+    "TextMessageBlock": "agentcell.messages",
+    "tool": "agentcell.agents.tools",
+}
+
+__all__ = [
+    "Agent",
+    "AgentcellError",
+    "Answer",
+    "FieldModality",
+    "FieldSpec",
+    "HistoryMemory",
+    "HistoryProvider",
+    "ImageAsset",
+    "LegacyOpenAIModel",
+    "LocalModel",
+    "MediaMessageBlock",
+    "Model",
+    "ModelCapabilities",
+    "ModelResponseType",
+    "OpenAIModel",
+    "PdfAsset",
+    "Session",
+    "SingleAgent",
+    "TextMessageBlock",
+    "load_ipython_extension",
+    "tool",
+    "unload_ipython_extension",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'agentcell' has no attribute {name!r}")
+    value = getattr(import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Run by `%load_ext agentcell`; IPython is imported only now, so scripts need not have it."""
+    from agentcell.magics import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Run by `%unload_ext agentcell`."""
+    from agentcell.magics import unload_ipython_extension as unload
+
+    unload(shell)

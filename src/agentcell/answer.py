@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from agentcell.adapters.events import Citation, Usage
 from agentcell.history.turns import Turn
@@ -50,7 +50,7 @@ class Answer(str):
     citations: tuple[Citation, ...]
     turn_id: str
 
-    def __new__(  # noqa: PLR0913 (one for each attribute)
+    def __new__(  # noqa: D102, PLR0913 (one for each attribute)
         cls,
         text: str,
         *,
@@ -61,7 +61,7 @@ class Answer(str):
         seconds: float = 0.0,
         citations: tuple[Citation, ...] = (),
         turn_id: str = "",
-    ) -> Answer:
+    ) -> Self:
         answer = super().__new__(cls, text)
         answer.model = model
         answer.status = status

@@ -254,6 +254,9 @@ class Session:
         """
         chosen = model if isinstance(model, Model) else self.model_named(model)
         viewed = [v for v in self._viewed if not v.used or (cell_id and v.cell_id == cell_id)]
+        earlier = [] if fresh else self.conversation(conversation).before(cell_id)
+        past = past_messages(earlier, frozenset(self._forgotten))
+        known = frozenset(block.fingerprint for block in media_blocks(past))
         question = compose(
             text,
             values=values or {},
@@ -261,14 +264,12 @@ class Session:
             fields=normalize_field_specs(fields or {}),
             viewed=[(v.spec, v.asset) for v in viewed],
             tags=self._tags,
+            sent=known,
         )
-        earlier = [] if fresh else self.conversation(conversation).before(cell_id)
-        forgotten = frozenset(self._forgotten - {b.fingerprint for b in question.blocks})
-        past = past_messages(earlier, forgotten)
         rules = system if system is not None else system_of(earlier)
         messages: list[Message] = [{"role": "system", "content": rules}] if rules else []
         messages += past
-        messages.append(question.message(known={b.fingerprint for b in media_blocks(past)}))
+        messages.append(question.message(known=known))
         chosen.check_media(messages)
         return Request(
             id=uuid.uuid4().hex[:12],
@@ -355,7 +356,9 @@ class _Record:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: Any, _: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
         if kind is None:
             try:
                 result = self._gathering.result()

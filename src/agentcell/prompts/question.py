@@ -8,9 +8,10 @@ from typing import Any
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.coerce import coerce
+from agentcell.errors import FieldError
 from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock
 from agentcell.prompts.fields import FieldSpec, validate_field_value
-from agentcell.prompts.tags import TagRegistry, announcement
+from agentcell.prompts.tags import TagRegistry, announcement, tag_prefix
 from agentcell.prompts.template import fill, find_slots, near_miss
 
 
@@ -38,7 +39,7 @@ class Question:
     notes: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
 
-    def message(self, *, known: set[str]) -> Message:
+    def message(self, *, known: frozenset[str]) -> Message:
         """Return the user's message; an attachment in `known` (fingerprints) goes by its tag."""
         content: list[Block] = []
         for block in self.blocks:
@@ -62,6 +63,7 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
     fields: Mapping[str, FieldSpec],
     viewed: Iterable[tuple[FieldSpec, MediaAsset]],
     tags: TagRegistry,
+    sent: frozenset[str] = frozenset(),
 ) -> Question:
     """Return the question that `text` makes with what it names.
 
@@ -72,13 +74,15 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
         be told to a model; all else stays as typed.
     fields
         Declarations; a declared field must be in `attach` or in `values`.
+    sent
+        Fingerprints of what earlier messages hold: these keep their tags, whatever the field.
 
     Raises
     ------
     FieldError, AttachmentError
         If a value is missing, or not of its field's kind.
     """
-    composer = _Composer(values, attach, fields, tags)
+    composer = _Composer(values, attach, fields, tags, sent)
     tags.see(text)
     for spec, asset in viewed:
         composer.add(spec, asset)
@@ -86,7 +90,7 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
         composer.told(name)
     for name in fields:
         composer.declared(name)
-    filled = fill(text, composer.told)
+    filled = "\n\n".join([fill(text, composer.told), *composer.unused_texts(text)])
     return Question(
         text=filled,
         blocks=tuple(composer.blocks.values()),
@@ -105,12 +109,15 @@ class _Composer:
         attach: Mapping[str, Any],
         fields: Mapping[str, FieldSpec],
         tags: TagRegistry,
+        sent: frozenset[str],
     ) -> None:
+        self._sent = sent
         self._values = values
         self._attach = attach
         self._fields = fields
         self._tags = tags
         self._said: dict[str, str | None] = {}
+        self._texts: set[str] = set()
         self.blocks: dict[str, MediaMessageBlock] = {}  # by tag, in order
 
     def told(self, name: str) -> str | None:
@@ -120,8 +127,23 @@ class _Composer:
         return self._said[name]
 
     def declared(self, name: str) -> None:
-        if self.told(name) is None and self._fields[name].required:
-            validate_field_value(self._fields[name], None)
+        """Check that a declared field has a value."""
+        if self.told(name) is not None:
+            return
+        meant = near_miss(name, {*self._attach, *self._values})
+        raise FieldError(
+            f"The field '{name}' is declared, but there is no variable or attachment of that name.",
+            fix=f"did you mean '{meant}'?" if meant else f"set {name} = …, or attach it by name.",
+        )
+
+    def unused_texts(self, text: str) -> Iterable[str]:
+        """Yield texts that were given but are not named in `text`, with their labels."""
+        named = {slot.name for slot in find_slots(text)}
+        for name in {**self._attach, **self._fields}:
+            told = self.told(name)
+            if name not in named and name in self._texts and told is not None:
+                spec = self._fields.get(name) or FieldSpec(name=name, description=name)
+                yield f"{spec.description or name}: {told}"
 
     def _tell(self, name: str) -> str | None:
         if name in self._attach:
@@ -134,13 +156,17 @@ class _Composer:
         content = coerce(value, name=name, modality=spec.modality)
         validate_field_value(spec, content)
         if isinstance(content, str):
+            self._texts.add(name)
             return content
         assets = [content] if isinstance(content, MediaAsset) else content
         return ", ".join(self.add(spec, asset) for asset in assets)
 
     def add(self, spec: FieldSpec, asset: MediaAsset) -> str:
         """Keep `asset` as an attachment and return its tag."""
-        tag, _ = self._tags.reserve(asset, spec.name, spec.description)
+        tag, new = self._tags.reserve(asset, spec.name, spec.description)
+        if not (new or asset.fingerprint() in self._sent or tag in self.blocks or _fits(tag, spec)):
+            tag, _ = self._tags.reserve(asset, spec.name, spec.description, fresh=True)
+            self._tags.adopt(tag, asset)
         if tag not in self.blocks:
             self.blocks[tag] = MediaMessageBlock(asset, spec.name, tag, spec.description)
         return tag
@@ -150,6 +176,11 @@ class _Composer:
         for slot in find_slots(text):
             if self.told(slot.name) is None and (meant := near_miss(slot.name, known)):
                 yield f"{{{slot.name}}} stays as typed: did you mean {{{meant}}}?"
+
+
+def _fits(tag: str, spec: FieldSpec) -> bool:
+    """Whether a tag from before is what this field's would be: a label may have been changed."""
+    return tag.startswith(f"[{tag_prefix(spec.name)}_") and tag.endswith(f" {spec.description}]")
 
 
 def _can_be_told(value: object) -> bool:

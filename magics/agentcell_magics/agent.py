@@ -1,0 +1,179 @@
+"""`%%agent` and `%agent`: read the line, ask the session, show what came."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+
+from agentcell.adapters.events import Gathering, Retrying, TextDelta
+from agentcell.errors import AgentcellError, CellError, Stopped
+from agentcell.session import MAIN, Request, Session
+from agentcell_magics import cards
+from agentcell_magics.attach import attached
+from agentcell_magics.cells import can_update, cell_id, is_terminal, variables
+from agentcell_magics.line import table
+from agentcell_magics.live import LiveAnswer, show
+from agentcell_magics.options import AGENT_OPTIONS, AgentOptions, agent_options
+from agentcell_magics.status import run_command
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+HELP = f"""Ask a model about what this cell says and attaches.
+
+    %%agent [MODEL] [options]
+    What is the total on {{receipt}}?
+
+{{name}} stands for a variable, or for an attachment given on the line; all else stays as typed,
+and {{{{name}}}} is the way to write the braces themselves. Later cells go on from this one;
+running a cell again replaces its answer.
+
+Options
+{table(AGENT_OPTIONS)}
+
+    %agent                    what is asked, what is attached, what it cost so far
+    %agent model NAME         ask this model from now on, for example openai/gpt-4.1 or local
+    %agent models             models that have a name here
+    %agent history            the turns of this session
+    %agent attachments        what is attached, by tag
+    %agent forget TAG         never send this attachment again
+    %agent reset              forget all turns and attachments
+"""
+
+
+@magics_class
+class AgentMagics(Magics):
+    """Reads the cell, asks the session, shows the answer; decides nothing else."""
+
+    def __init__(self, shell: InteractiveShell, session: Session) -> None:
+        super().__init__(shell)
+        self.session = session
+
+    @no_var_expand  # braces and dollars in a question are the person's own text
+    @line_cell_magic
+    def agent(self, line: str, cell: str | None = None) -> None:
+        """Ask a model; what people read of it is `HELP`."""
+        if cell is None:
+            run_command(self.session, line)
+            return
+        options = agent_options(line)
+        if not cell.strip():
+            raise CellError("This %%agent cell is empty.", fix="write your question below %%agent.")
+        request = self._prepare(options, cell.strip("\n").rstrip())
+        if not options.quiet or options.dry_run:
+            _show_question(request)
+        for hint in request.question.hints:
+            show(cards.line(hint))
+        if options.dry_run:
+            show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
+            return
+        self._run(request, options)
+
+    agent.__doc__ = HELP
+
+    def _prepare(self, options: AgentOptions, text: str) -> Request:
+        values = variables(self.shell)
+        return self.session.prepare(
+            text,
+            values=values,
+            attach=attached(options.attach, options.fields, values),
+            fields=options.fields,
+            model=options.model,
+            system=options.system,
+            settings=options.settings,
+            conversation=options.conversation or MAIN,
+            fresh=options.fresh,
+            cell_id=cell_id(self.shell),
+        )
+
+    def _run(self, request: Request, options: AgentOptions) -> None:
+        live = LiveAnswer(updates=can_update(self.shell), prints=is_terminal(self.shell))
+        live.status(f"Asking {request.model.name} …")
+        gathering = Gathering()
+        began = time.monotonic()
+        events = self.session.stream(request)
+        try:
+            for event in events:
+                gathering.take(event)
+                if isinstance(event, TextDelta):
+                    live.add(event.text)
+                elif isinstance(event, Retrying):
+                    live.status(f"{event.reason}: asking again in {event.wait:.0f} s …")
+        except KeyboardInterrupt:
+            events.close()  # type: ignore[attr-defined]  # the turn is recorded before we go on
+            self._finish(request, options, live, gathering, "Stopped before an answer began.")
+            kept = " The partial answer is kept." if live.text else ""
+            raise Stopped(f"after {time.monotonic() - began:.1f} s, as you asked.{kept}") from None
+        except AgentcellError:
+            self._finish(request, options, live, gathering, "No answer.")
+            raise
+        self._finish(request, options, live, gathering, "The model answered nothing.")
+
+    def _finish(
+        self,
+        request: Request,
+        options: AgentOptions,
+        live: LiveAnswer,
+        gathering: Gathering,
+        note: str,
+    ) -> None:
+        answer = self.session.answer(request)
+        live.finish(_metadata(request, answer), note)
+        if answer.status == "failed":
+            return
+        if not options.quiet:
+            show(cards.footer(answer, "".join(gathering.thinking)))
+        if options.output:
+            self.shell.push({options.output: answer})
+
+
+def _show_question(request: Request) -> None:
+    question = request.question
+    for block in question.blocks:
+        if (shown := cards.picture(block)) is not None:
+            show(*shown)
+    if question.blocks or question.named:
+        asked = question.text if question.named else ""
+        show(cards.attachments(question.blocks, asked, question.notes))
+
+
+def _metadata(request: Request, answer: Any) -> dict[str, Any]:
+    usage = answer.usage
+    return {
+        "turn": request.id,
+        "model": request.model.name,
+        "status": answer.status,
+        "finish_reason": answer.finish_reason,
+        "seconds": round(answer.seconds, 3),
+        "usage": None
+        if usage is None
+        else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
+        "attachments": [
+            {
+                "tag": block.tag,
+                "digest": block.fingerprint,
+                "type": block.asset.mime_type,
+                "size_bytes": block.asset.size_bytes,
+            }
+            for block in request.question.blocks
+        ],
+    }
+
+
+def _dry_run(request: Request) -> list[tuple[str, str]]:
+    facts = [("model", request.model.name)]
+    facts += [(name, str(value)) for name, value in request.settings.items()]
+    for number, message in enumerate(request.messages, start=1):
+        facts.append((f"message {number}", f"{message['role']}: {_outline(message['content'])}"))
+    return facts
+
+
+def _outline(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(
+        f"{block.tag} ({block.asset.describe()})" if block.type == "media" else block.text
+        for block in content
+    )

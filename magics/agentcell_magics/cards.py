@@ -1,0 +1,139 @@
+"""Facts about a turn, to MIME bundles that read well on every host, with styles or without."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from agentcell.adapters.events import Usage
+from agentcell.answer import Answer
+from agentcell.assets.preview import preview
+from agentcell.messages import MediaMessageBlock
+from agentcell.safe_text import as_html, as_literal, plain
+
+Bundle: TypeAlias = dict[str, Any]
+
+SHOWN_HEIGHT = 280
+"""The tallest that a preview is shown, in CSS pixels; its picture holds up to 512 for zooming."""
+
+SHOWN_WIDTH = 360
+"""The widest that a preview is shown, in CSS pixels: it fits a phone."""
+
+_CARD = "border-left:3px solid #888;padding:2px 10px;margin:4px 0;font-size:90%;line-height:1.5"
+_QUIET = "opacity:0.75;font-size:85%"
+
+_ENDS = {
+    "length": "The answer was cut at the model's limit; allow more with --max-tokens.",
+    "content_filter": "The provider's filter cut the answer.",
+    "refusal": "The model declined to answer.",
+}
+
+
+def picture(block: MediaMessageBlock) -> tuple[Bundle, Bundle] | None:
+    """Return a thumbnail's data and metadata, None where nothing can be shown of the attachment.
+
+    The alternative text stands in the metadata, where nbconvert takes it from, in `text/plain`
+    and in the card below the picture: JupyterLab gives pictures no alternative text itself.
+    """
+    shown = preview(block.asset)
+    if shown is None:
+        return None
+    scale = min(1, SHOWN_HEIGHT / shown.height, SHOWN_WIDTH / shown.width)
+    alt = f"{block.tag} {plain(shown.alt)}"
+    size = {"width": round(shown.width * scale), "height": round(shown.height * scale)}
+    data = {shown.mime_type: base64.b64encode(shown.data).decode("ascii"), "text/plain": alt}
+    return data, {shown.mime_type: {"alt": alt, **size}}
+
+
+def attachments(
+    blocks: Iterable[MediaMessageBlock], asked: str = "", notes: Iterable[str] = ()
+) -> Bundle:
+    """Return the card that names and describes each attachment and shows the tagged question."""
+    blocks, notes = tuple(blocks), tuple(notes)
+    html, markdown, text = [], [], []
+    for block in blocks:
+        what = block.asset.describe()
+        html.append(f"<div><strong>{as_html(block.tag)}</strong> {as_html(what)}</div>")
+        markdown.append(f"- **{as_literal(block.tag)}** {as_literal(what)}")
+        text.append(f"{plain(block.tag)} {plain(what)}")
+    for note in notes:
+        html.append(f"<div><em>Note: {as_html(note)}</em></div>")
+        markdown.append(f"- *Note: {as_literal(note)}*")
+        text.append(f"Note: {plain(note)}")
+    if asked:
+        short = asked if len(asked) <= 600 else f"{asked[:600]}…"  # noqa: PLR2004
+        html.append(f'<div style="{_QUIET};white-space:pre-wrap">Asked: {as_html(short)}</div>')
+        markdown.append(f"\n> Asked: {as_literal(short)}")
+        text.append(f"Asked: {plain(short)}")
+    return {
+        "text/html": f'<div style="{_CARD}">{"".join(html)}</div>',
+        "text/markdown": "\n".join(markdown),
+        "text/plain": "\n".join(text),
+    }
+
+
+def line(said: str) -> Bundle:
+    """Return one quiet line."""
+    return {
+        "text/html": f'<div style="{_QUIET}">{as_html(said)}</div>',
+        "text/markdown": f"*{as_literal(said)}*",
+        "text/plain": plain(said),
+    }
+
+
+def footer(answer: Answer, thinking: str = "") -> Bundle:
+    """Return the line under an answer: model, tokens, seconds, and how it ended if not well."""
+    facts = [answer.model]
+    if counted := tokens(answer.usage):
+        facts.append(counted)
+    facts.append(f"{answer.seconds:.1f} s")
+    if answer.status == "interrupted":
+        facts.append("stopped")
+    bundle = line(" · ".join(facts))
+    if said := _ENDS.get(answer.finish_reason):
+        end = line(said)
+        bundle = {mime: f"{end[mime]}\n\n{bundle[mime]}" for mime in bundle}
+    if thinking.strip():
+        bundle["text/html"] = (
+            f'<details style="{_QUIET}"><summary>Thinking</summary>'
+            f'<div style="white-space:pre-wrap">{as_html(thinking.strip())}</div></details>'
+            + bundle["text/html"]
+        )
+    return bundle
+
+
+def tokens(usage: Usage | None) -> str:
+    """Return ``812 tokens in, 14 out``; empty where nothing was counted."""
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return ""
+    about = "about " if usage.estimated else ""
+    parts = []
+    if usage.input_tokens is not None:
+        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        parts.append(f"{usage.input_tokens:,} tokens in{cached}")
+    if usage.output_tokens is not None:
+        parts.append(f"{usage.output_tokens:,} out")
+    return about + ", ".join(parts)
+
+
+def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
+    """Return a small table of names and values."""
+    facts = tuple(facts)
+    cells = "".join(
+        f'<tr><th style="text-align:left;padding-right:12px">{as_html(name)}</th>'
+        f'<td style="text-align:left">{as_html(value)}</td></tr>'
+        for name, value in facts
+    )
+    wide = max((len(name) for name, _ in facts), default=0)
+    return {
+        "text/html": f'<div style="{_CARD}"><strong>{as_html(title)}</strong>'
+        f"<table>{cells}</table></div>",
+        "text/markdown": "\n".join(
+            [f"**{as_literal(title)}**", ""]
+            + [f"- {as_literal(name)}: {as_literal(value)}" for name, value in facts]
+        ),
+        "text/plain": "\n".join(
+            [title, *(f"  {name.ljust(wide)}  {plain(value)}" for name, value in facts)]
+        ),
+    }

@@ -1,0 +1,94 @@
+"""An answer's pieces, to one display of Markdown that grows no faster than hosts can take."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+from agentcell.safe_text import plain, safe_markdown
+from agentcell_magics.cards import Bundle, line
+
+SHORTEST_WAIT = 1 / 15
+"""Seconds between updates. Faster ones make hosts lose messages, the last one included."""
+
+BYTES_PER_SECOND = 8_000
+"""How much an answer's updates may send, besides one and a half times its own length: each
+update carries the whole text, so long texts are updated less often."""
+
+
+def show(data: Bundle, metadata: Bundle | None = None, **options: Any) -> Any:
+    """Display a bundle as it is; `Markdown(text)` would open a text that names a file."""
+    from IPython.display import display
+
+    return display(data, metadata=metadata or {}, raw=True, **options)
+
+
+def answer_bundle(text: str) -> Bundle:
+    """Return an answer's bundle: native Markdown on every host, and its source."""
+    return {"text/markdown": safe_markdown(text), "text/plain": plain(text)}
+
+
+class LiveAnswer:
+    """One display for one answer.
+
+    Parameters
+    ----------
+    updates
+        Whether the display may be updated; if not, it is shown once, at the end.
+    prints
+        Whether pieces are printed as they come, as a terminal needs it.
+    """
+
+    def __init__(self, *, updates: bool, prints: bool = False) -> None:
+        self._updates = updates and not prints
+        self._prints = prints
+        self._handle: Any = None
+        self._text: list[str] = []
+        self._length = 0
+        self._sent_bytes = 0
+        self._began = time.monotonic()
+        self._last = 0.0
+
+    @property
+    def text(self) -> str:
+        """All that came until now."""
+        return "".join(self._text)
+
+    def status(self, said: str) -> None:
+        """Say what is waited for, in the answer's place, until the answer begins."""
+        if self._updates and not self._text:
+            self._send(line(said))
+
+    def add(self, piece: str) -> None:
+        """Add a piece and show it when it is time."""
+        self._text.append(piece)
+        self._length += len(piece)
+        if self._prints:
+            print(plain(piece), end="", flush=True)  # noqa: T201 (a terminal has no displays)
+        elif self._updates and self._is_time():
+            self._send({"text/markdown": safe_markdown(self.text)})
+
+    def finish(self, metadata: Bundle | None = None, note: str = "") -> None:
+        """Show the last state; `note` stands for the answer where there is none."""
+        if self._prints:
+            print(note if note and not self._text else "")  # noqa: T201
+            return
+        bundle = answer_bundle(self.text) if self._text else line(note)
+        if self._text or note:
+            self._send(bundle, {"agentcell": metadata or {}})
+
+    def _is_time(self) -> bool:
+        now = time.monotonic()
+        allowed = 1.5 * self._length + BYTES_PER_SECOND * (now - self._began) + 2_000
+        return now - self._last >= SHORTEST_WAIT and self._sent_bytes + self._length <= allowed
+
+    def _send(self, data: Bundle, metadata: Bundle | None = None) -> None:
+        self._last = time.monotonic()
+        self._sent_bytes += sum(len(value) for value in data.values())
+        if not self._updates:
+            show(data, metadata)
+        elif self._handle is None:
+            self._handle = show(data, metadata, display_id=uuid.uuid4().hex)
+        else:
+            self._handle.update(data, metadata=metadata or {}, raw=True)

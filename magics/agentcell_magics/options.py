@@ -1,0 +1,172 @@
+"""What the magics' lines may say. One table makes the parser, the help and the completions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agentcell.errors import CellError
+from agentcell_magics.line import Option, parse
+
+AGENT_OPTIONS = (
+    Option(
+        flags=("-m", "--model"),
+        key="model",
+        kind="text",
+        value="MODEL",
+        help="ask this model, for this cell only",
+    ),
+    Option(
+        flags=("-a", "--attach"),
+        key="attach",
+        kind="pair",
+        value="NAME=PATH_OR_URL",
+        many=True,
+        help="attach a file; without NAME= the file's own name is used",
+    ),
+    Option(
+        flags=("-i", "--input"),
+        key="fields",
+        kind="pair",
+        value='NAME="IMAGE:Receipt"',
+        many=True,
+        help="declare a field: its kind (TEXT, IMAGE, PDF, ANY) and its label",
+    ),
+    Option(
+        flags=("-o", "--output"),
+        key="output",
+        kind="name",
+        value="VAR",
+        help="keep the answer in this variable",
+    ),
+    Option(
+        flags=("-s", "--system"),
+        key="system",
+        kind="text",
+        value="TEXT",
+        help='instructions, from this cell on; -s "" ends them',
+    ),
+    Option(
+        flags=("-t", "--temperature"),
+        key="temperature",
+        kind="number",
+        value="0.2",
+        help="how freely the model may choose its words",
+    ),
+    Option(
+        flags=("--max-tokens",),
+        key="max_tokens",
+        kind="count",
+        value="N",
+        help="the longest answer, in tokens",
+    ),
+    Option(
+        flags=("-c", "--conversation"),
+        key="conversation",
+        kind="text",
+        value="NAME",
+        help="the conversation that this cell belongs to (main, if not given)",
+    ),
+    Option(
+        flags=("--fresh",),
+        key="fresh",
+        kind="flag",
+        help="start the conversation over with this cell",
+    ),
+    Option(
+        flags=("-n", "--dry-run"),
+        key="dry_run",
+        kind="flag",
+        help="show what would be sent, and send nothing",
+    ),
+    Option(
+        flags=("-q", "--quiet"),
+        key="quiet",
+        kind="flag",
+        help="show the answer alone: no attachments, no footer",
+    ),
+)
+
+VIEW_OPTIONS = (
+    Option(
+        flags=("--detail",),
+        key="detail",
+        kind="choice",
+        value="LEVEL",
+        choices=("auto", "high", "original"),
+        help="how many pixels the model gets",
+    ),
+    Option(
+        flags=("--as",),
+        key="name",
+        kind="name",
+        value="NAME",
+        help="the field's name, which begins the tag",
+    ),
+    Option(
+        flags=("--label",),
+        key="label",
+        kind="text",
+        value="TEXT",
+        help="what the tag says about it",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """What the first line of a `%%agent` cell says.
+
+    Parameters
+    ----------
+    attach
+        Names and paths or addresses, in the order given; a name may be empty.
+    fields
+        Declarations by name, as typed.
+    settings
+        ``temperature`` and ``max_tokens``, where given.
+    """
+
+    model: str | None = None
+    attach: tuple[tuple[str, str], ...] = ()
+    fields: dict[str, str]
+    output: str | None = None
+    system: str | None = None
+    settings: dict[str, Any]
+    conversation: str | None = None
+    fresh: bool = False
+    dry_run: bool = False
+    quiet: bool = False
+
+
+def agent_options(line: str) -> AgentOptions:
+    """Return what `line` says.
+
+    Raises
+    ------
+    CellError
+        If it cannot be read; see `parse`.
+    """
+    plain, found = parse(line, AGENT_OPTIONS, "%%agent")
+    if plain and "model" in found:
+        raise CellError(
+            f"The model is given twice: {plain[0]} and {found['model']}.", fix="keep one."
+        )
+    if len(plain) > 1:
+        raise CellError(
+            f"%%agent takes one model before its options, but {len(plain)} words were given:"
+            f" {' '.join(plain)[:80]}",
+            fix="write the question below the line; put quotes round a value with blanks.",
+        )
+    fields = found.pop("fields", [])
+    names = [name for name, _ in fields]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise CellError(f"-i declares {doubled[0]} twice.", fix="keep one of them.")
+    settings = {k: found.pop(k) for k in ("temperature", "max_tokens") if k in found}
+    if plain:
+        found["model"] = plain[0]
+    if not found.get("conversation", "x").strip():
+        raise CellError("-c needs a name that is not blank.", fix="write for example -c taxes.")
+    return AgentOptions(
+        fields=dict(fields), settings=settings, attach=tuple(found.pop("attach", ())), **found
+    )

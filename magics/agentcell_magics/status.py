@@ -1,0 +1,141 @@
+"""`%agent …`: what the session holds, and the few things one can tell it to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from agentcell.adapters.registry import models
+from agentcell.errors import CellError
+from agentcell.session import Session
+from agentcell_magics import cards
+from agentcell_magics.line import tokens
+from agentcell_magics.live import show
+
+_LONGEST_QUESTION = 80
+
+
+def run_command(session: Session, line: str) -> None:
+    """Do what `%agent` was told; without words, show the session.
+
+    Raises
+    ------
+    CellError
+        If there is no such command, or it is given too little or too much.
+    """
+    words = tokens(line)
+    name, arguments = (words[0], words[1:]) if words else ("status", [])
+    command = COMMANDS.get(name)
+    if command is None:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        raise CellError(
+            f"%agent has no command {name!r}.",
+            fix=f"did you mean %agent {close[0]}?"
+            if close
+            else f"use one of {', '.join(COMMANDS)}; or ask below %%agent, with two signs.",
+        )
+    command(session, arguments)
+
+
+def _none(arguments: list[str], name: str) -> None:
+    if arguments:
+        raise CellError(
+            f"%agent {name} takes nothing more, but {' '.join(arguments)!r} was given.",
+            fix=f"write %agent {name} alone.",
+        )
+
+
+def _status(session: Session, arguments: list[str]) -> None:
+    _none(arguments, "status")
+    facts = [("model", session.model_name)]
+    names = session.conversations or ("main",)
+    facts.append(
+        (
+            "conversation",
+            ", ".join(f"{n} ({len(session.conversation(n).turns)} turns)" for n in names),
+        )
+    )
+    facts.append(("attachments", "\n".join(b.tag for b in session.attachments) or "none"))
+    if counted := cards.tokens(session.usage):
+        facts.append(("tokens", counted))
+    if session.model.provider == "local":
+        facts += _local_reader()
+    show(cards.rows("agentcell", facts))
+
+
+def _local_reader() -> list[tuple[str, str]]:
+    from agentcell.adapters.local import local_status
+
+    state = local_status()
+    facts = [
+        ("reads text by", state.ocr or "not installed"),
+        ("sentences by", state.runtime or "not installed"),
+        ("weights", str(state.weights) if state.weights else "not fetched"),
+    ]
+    return facts + [("to do", fix) for fix in state.fixes]
+
+
+def _model(session: Session, arguments: list[str]) -> None:
+    if len(arguments) > 1:
+        raise CellError(
+            f"%agent model takes one name, but {len(arguments)} were given.", fix="keep one."
+        )
+    if arguments:
+        session.model = arguments[0]
+    show(cards.line(f"Questions go to {session.model_name}."))
+
+
+def _models(_: Session, arguments: list[str]) -> None:
+    _none(arguments, "models")
+    show(
+        cards.rows(
+            "Models by name; any other of these providers works too", [(m, "") for m in models()]
+        )
+    )
+
+
+def _history(session: Session, arguments: list[str]) -> None:
+    _none(arguments, "history")
+    facts = []
+    for name in session.conversations:
+        for number, turn in enumerate(session.conversation(name).turns, start=1):
+            asked = " ".join(turn.question.split())
+            short = asked if len(asked) <= _LONGEST_QUESTION else f"{asked[:_LONGEST_QUESTION]}…"
+            marks = [turn.status] if turn.status != "complete" else []
+            marks += ["fresh start"] if turn.fresh else []
+            facts.append((f"{name} {number}", " · ".join([short, turn.model, *marks])))
+    show(cards.rows("Turns", facts) if facts else cards.line("No turns yet."))
+
+
+def _attachments(session: Session, arguments: list[str]) -> None:
+    _none(arguments, "attachments")
+    if session.attachments:
+        show(cards.attachments(session.attachments))
+    else:
+        show(cards.line("Nothing is attached yet."))
+
+
+def _forget(session: Session, arguments: list[str]) -> None:
+    if not arguments:
+        raise CellError(
+            "%agent forget needs a tag.", fix="write for example %agent forget receipt_1."
+        )
+    block = session.forget(" ".join(arguments))
+    show(cards.line(f"{block.tag} will not be sent again."))
+
+
+def _reset(session: Session, arguments: list[str]) -> None:
+    _none(arguments, "reset")
+    session.reset()
+    show(cards.line("All turns and attachments of this session are forgotten."))
+
+
+COMMANDS: dict[str, Callable[[Session, list[str]], None]] = {
+    "status": _status,
+    "model": _model,
+    "models": _models,
+    "history": _history,
+    "attachments": _attachments,
+    "forget": _forget,
+    "reset": _reset,
+}
