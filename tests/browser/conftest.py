@@ -1,0 +1,101 @@
+"""Fixtures for tests that drive JupyterLab in a real Chromium: one server and one page for all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from labkit import SCREENSHOTS, Lab, Notebook, OpenNotebook, chromium, find_chromium, watch_external
+
+FAILED = pytest.StashKey[bool]()
+EXTERNAL = pytest.StashKey[list[str]]()
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder, so that `-m "not browser"` leaves them out."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium; without one the tests are skipped, except where CI must have run them."""
+    executable = find_chromium()
+    if executable is None:
+        problem = "NO BROWSER TEST WAS RUN: there is no Chromium here (apt-get install chromium)"
+        if os.environ.get("CI"):
+            pytest.fail(problem, pytrace=False)
+        pytest.skip(problem)
+    with chromium(executable) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Lab]:
+    """One JupyterLab server for all tests. (It asks for the browser first: no need without.)"""
+    assert browser.is_connected()
+    with Lab(tmp_path_factory.mktemp("lab")).running() as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """One page for all tests: Lab takes seconds to load, a further notebook in it one."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    request.config.stash[EXTERNAL] = watch_external(context)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def external(page: Page, request: pytest.FixtureRequest) -> list[str]:
+    """Addresses off this machine that the page asked for since this test began."""
+    assert page
+    asked = request.config.stash[EXTERNAL]
+    asked.clear()
+    return asked
+
+
+@pytest.fixture
+def open_notebook(lab: Lab, page: Page, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]:
+    """Return a function that opens a notebook of the given cells, or one that lies in `root`."""
+    opened: list[Notebook] = []
+
+    def open_(
+        cells: Iterable[str | Mapping[str, Any]] = (),
+        *,
+        name: str = "",
+        kernel: bool = True,
+    ) -> Notebook:
+        if not name:
+            name = f"{request.node.name}-{len(opened)}.ipynb"
+            lab.write(name, cells)
+        opened.append(Notebook(page, lab, name, kernel=kernel))
+        return opened[-1]
+
+    yield open_
+    if request.node.stash.get(FAILED, False):
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"failed-{request.node.name}.png")
+        page.goto("about:blank")  # whatever went wrong in the page, the next test loads Lab anew
+        lab.shut_down_kernels()
+    else:
+        for notebook in reversed(opened):
+            notebook.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, Any]:
+    """Note whether the test itself failed, for the fixture above."""
+    report = yield
+    if report.when == "call":
+        item.stash[FAILED] = report.failed
+    return report
