@@ -1,1 +1,5 @@
-"""Part of agentcell."""
+"""The panels. Users import them as `agentcell.widgets`. Each is one folder: Python, JS, CSS."""
+
+from agentcell_widgets.attachments import AttachmentsPanel
+
+__all__ = ["AttachmentsPanel"]
