@@ -199,7 +199,7 @@ class MediaAsset:
         notes = _notes(name, claim, facts.mime_type)
         return cast(
             "Self",
-            kind._make(  # noqa: SLF001 (of its own class)
+            kind._make(
                 source_kind=source_kind,
                 mime_type=facts.mime_type,
                 filename=name,
@@ -301,27 +301,22 @@ class MediaAsset:
     @property
     def width(self) -> int | None:
         """Pixels across, as shown."""
-        return self._facts.width if self._facts else None
+        return self.facts.width
 
     @property
     def height(self) -> int | None:
         """Pixels down, as shown."""
-        return self._facts.height if self._facts else None
+        return self.facts.height
 
     @property
     def pages(self) -> int | None:
         """The number of a PDF's pages."""
-        return self._facts.pages if self._facts else None
+        return self.facts.pages
 
     @property
     def animated(self) -> bool:
         """Whether the image has more than one frame."""
-        return bool(self._facts and self._facts.animated)
-
-    @property
-    def orientation(self) -> int:
-        """The EXIF orientation of the stored pixels, 1 (upright) to 8."""
-        return self._facts.orientation if self._facts else 1
+        return self.facts.animated
 
     def fingerprint(self) -> str:
         """Return the identity: ``sha256:<hex>`` of the content alone.
@@ -338,7 +333,7 @@ class MediaAsset:
         AttachmentError
             For an address or file id: nothing is fetched.
         """
-        return self._held().read()
+        return self.content.read()
 
     def open(self) -> BinaryIO:
         """Return a new stream over the content, without loading it whole; the caller closes it.
@@ -348,9 +343,22 @@ class MediaAsset:
         AttachmentError
             For an address or file id: nothing is fetched.
         """
-        return self._held().open()
+        return self.content.open()
 
-    def _held(self) -> Content:
+    @property
+    def facts(self) -> Facts:
+        """What its content is, as far as it is here."""
+        return self._facts or Facts(self.mime_type)
+
+    @property
+    def content(self) -> Content:
+        """The snapshot of the file.
+
+        Raises
+        ------
+        AttachmentError
+            For an address or file id: nothing is fetched.
+        """
         if self._content is None:
             where = "an address" if self.source_kind == "url" else "a file id"
             raise AttachmentError(
@@ -505,7 +513,7 @@ def asset_from_url(url: str, *, modality: FieldModality = FieldModality.ANY) -> 
 
 
 def _remade(kind: type[MediaAsset], state: dict[str, Any]) -> MediaAsset:
-    return kind._make(**state)  # noqa: SLF001 (of its own class)
+    return kind._make(**state)
 
 
 def _notes(name: str | None, claim: str | None, mime_type: str) -> tuple[str, ...]:

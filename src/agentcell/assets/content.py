@@ -119,6 +119,11 @@ class Content:
             return io.BytesIO(self._data)
         return Path(self._file).open("rb")
 
+    @property
+    def file(self) -> str:
+        """The private file's path, or "" where the bytes are in memory. Only to be read."""
+        return self._file
+
     def head(self, count: int) -> bytes:
         """Return the first `count` bytes, or all if there are fewer."""
         if self._data is not None:

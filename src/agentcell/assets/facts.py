@@ -7,7 +7,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from agentcell.assets.content import Content
-from agentcell.assets.header import Damaged, read_header
+from agentcell.assets.damage import check_whole
+from agentcell.assets.header import Damaged, Header, read_header
 from agentcell.assets.sniff import HEAD_BYTES, NAMES, sniff
 from agentcell.errors import AttachmentError
 from agentcell.modality import FieldModality
@@ -96,8 +97,17 @@ def _image(kind: str, content: Content, name: str) -> Facts:
     try:
         with content.open() as stream:
             header = read_header(kind, stream)
+            check_pixels(header, name)
+            animated = check_whole(kind, stream, header)
     except Damaged as problem:
         raise damaged(name, kind, str(problem)) from None
+    return Facts(
+        kind, header.width, header.height, orientation=header.orientation, animated=animated
+    )
+
+
+def check_pixels(header: Header, name: str) -> None:
+    """Refuse a picture that would fill the memory once decoded."""
     width, height = header.width, header.height
     if width and height and (width * height > MAX_PIXELS or max(width, height) > MAX_SIDE):
         raise AttachmentError(
@@ -105,12 +115,16 @@ def _image(kind: str, content: Content, name: str) -> Facts:
             f" at most {MAX_PIXELS:,}, and {MAX_SIDE:,} on a side.",
             fix="attach a smaller copy, or the part that matters.",
         )
-    return Facts(kind, width, height, None, header.orientation, bool(header.animated))
 
 
 def _pdf(content: Content, name: str) -> Facts:
     check_size(content.size_bytes, "application/pdf", name)
-    return Facts("application/pdf")
+    from agentcell.assets.pdf import count_pages
+
+    try:
+        return Facts("application/pdf", pages=count_pages(content, name))
+    except Damaged as problem:
+        raise damaged(name, "application/pdf", str(problem)) from None
 
 
 def check_size(size_bytes: int, kind: str, name: str) -> None:

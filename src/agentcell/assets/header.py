@@ -209,13 +209,9 @@ def _tiff(stream: BinaryIO) -> Header:
     tags = read_ifd(stream, {256, 257, 274})
     if 256 not in tags or 257 not in tags:  # noqa: PLR2004 (width and height)
         raise Damaged("its directory gives no width or height")
-    orientation = tags.get(274, 1)
-    return Header(
-        tags[256],
-        tags[257],
-        orientation if 1 <= orientation <= 8 else 1,  # noqa: PLR2004 (EXIF's values)
-        animated=None,
-    )
+    # The size is given as shown, for Pillow turns a TIFF itself while decoding it.
+    turned = _TURNED <= tags.get(274, 1) <= 8  # noqa: PLR2004 (EXIF's values)
+    return Header(tags[257 if turned else 256], tags[256 if turned else 257], animated=None)
 
 
 def _iso(stream: BinaryIO) -> Header:

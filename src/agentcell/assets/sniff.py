@@ -160,7 +160,7 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun.startswith(('AVIF', 'SVG', 'image')) else 'a'} {noun}"
 
 
-def _image(head: bytes) -> str:
+def _image(head: bytes) -> str:  # noqa: PLR0911 (one for each type)
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -214,7 +214,7 @@ def _markup(head: bytes) -> str:
     return element[2].lower() if element else ""
 
 
-def _other(head: bytes, markup: str) -> str:
+def _other(head: bytes, markup: str) -> str:  # noqa: PLR0911 (one for each type)
     if head.startswith(b"PK\x03\x04"):
         for part, noun in (
             (b"word/", "a Word document (docx)"),
