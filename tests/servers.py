@@ -472,7 +472,7 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that went away; a bug in the server still shows."""
-        import sys  # noqa: PLC0415
+        import sys
 
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)

@@ -5,6 +5,7 @@ AgentcellError
 ├── FieldError               a field is declared wrongly, or holds the wrong kind of value
 ├── AttachmentError          a file cannot be used: missing, damaged, too large, of another type
 ├── ToolError                a tool cannot be called as asked
+├── AgentError               an agent or a graph is put together wrongly
 ├── AnswerError              the model's answer lacks what was asked for
 ├── SkillError               a skill's folder cannot be read
 ├── Stopped                  the person at the notebook stopped the work
@@ -16,9 +17,14 @@ AgentcellError
     ├── Unsupported          this model cannot take that kind of part or setting
     ├── AuthenticationError  the key was refused
     ├── RateLimited          too many requests for now
+    │   └── QuotaExceeded    nothing is left to spend; waiting does not help
     ├── BadRequest           the service cannot read the request
+    │   ├── TooLarge         the request is larger than the model or the service takes
+    │   └── ContentFiltered  the service refused the request for what it says or shows
     ├── ConnectionFailed     no connection, or it broke
+    │   └── Timeout          no connection or no answer in time
     ├── ServiceError         the service failed (5xx)
+    │   └── Overloaded       the service has too much to do for now
     └── StreamTruncated      the answer stopped before its end
 """
 
@@ -77,6 +83,10 @@ class ToolError(AgentcellError):
     """A tool cannot be called as asked."""
 
 
+class AgentError(AgentcellError, ValueError):
+    """An agent or a graph is put together wrongly."""
+
+
 class AnswerError(AgentcellError, ValueError):
     """The model's answer lacks what was asked for."""
 
@@ -106,6 +116,8 @@ class ModelError(AgentcellError):
         The provider's name for the request, to quote to its support.
     retry_after
         Seconds to wait, where the provider said so.
+    retryable
+        Whether the same request may succeed later.
     """
 
     def __init__(  # noqa: PLR0913 (each is a fact of its own about the failed call)
@@ -118,6 +130,7 @@ class ModelError(AgentcellError):
         status: int | None = None,
         request_id: str | None = None,
         retry_after: float | None = None,
+        retryable: bool = False,
     ) -> None:
         super().__init__(problem, fix=fix)
         self.provider = provider
@@ -125,6 +138,7 @@ class ModelError(AgentcellError):
         self.status = status
         self.request_id = request_id
         self.retry_after = retry_after
+        self.retryable = retryable
 
 
 class UnknownModel(ModelError):
@@ -151,16 +165,36 @@ class RateLimited(ModelError):
     """Too many requests for now (429)."""
 
 
+class QuotaExceeded(RateLimited):
+    """Nothing is left to spend on this key (429 or 402). Waiting does not help."""
+
+
 class BadRequest(ModelError):
     """The service cannot read the request (other 4xx)."""
+
+
+class TooLarge(BadRequest):
+    """The request is larger than the model or the service takes (413, or too many tokens)."""
+
+
+class ContentFiltered(BadRequest):
+    """The service refused the request for what it says or shows."""
 
 
 class ConnectionFailed(ModelError):
     """No connection to the service, or it broke before an answer began."""
 
 
+class Timeout(ConnectionFailed):
+    """No connection, or no answer, in the time that was given."""
+
+
 class ServiceError(ModelError):
     """The service failed (5xx), or answered something that is no answer."""
+
+
+class Overloaded(ServiceError):
+    """The service has too much to do for now (503, 529)."""
 
 
 class StreamTruncated(ModelError):

@@ -41,6 +41,8 @@ class ModelCapabilities:
         ``refused``.
     tools, streaming
         Whether the model calls tools, and whether its answer comes in pieces.
+    structured_output
+        Whether the setting ``schema`` makes the model answer by a JSON schema.
     """
 
     image_input: bool = False
@@ -51,6 +53,7 @@ class ModelCapabilities:
     tool_result_media: str = "refused"
     tools: bool = True
     streaming: bool = True
+    structured_output: bool = False
 
     def with_overrides(self, overrides: Mapping[str, Any] | None) -> ModelCapabilities:
         """Return a copy with `overrides`; an unknown name is a `TypeError`."""
@@ -188,27 +191,30 @@ class Model:
         Unsupported
             Naming the model, the modality, the source, the field and the way out.
         """
-        able = self.capabilities
         for block in media_blocks(messages):
-            is_image = block.modality is FieldModality.IMAGE
-            takes = able.image_input if is_image else able.pdf_input
-            sources = able.image_sources if is_image else able.pdf_sources
-            if not takes:
-                raise Unsupported(
-                    f"{self.name} does not support modality '{block.modality}'"
-                    f" for field '{block.field_name}'.",
-                    fix="choose a model that takes it, for example `-m local`.",
-                    provider=self.provider,
-                    model=self.model_name,
-                )
-            if block.asset.source_kind not in sources:
-                raise Unsupported(
-                    f"{self.name} does not support '{block.modality}' source"
-                    f" '{block.asset.source_kind}' for field '{block.field_name}'.",
-                    fix=f"give it as {_listed(sources)}.",
-                    provider=self.provider,
-                    model=self.model_name,
-                )
+            self.check_source(block.modality, block.asset.source_kind, block.field_name)
+
+    def check_source(self, modality: FieldModality, source: str, field_name: str) -> None:
+        """Refuse one attachment that this model cannot take; see `check_media`."""
+        able = self.capabilities
+        is_image = modality is FieldModality.IMAGE
+        takes = able.image_input if is_image else able.pdf_input
+        sources = able.image_sources if is_image else able.pdf_sources
+        if not takes:
+            raise Unsupported(
+                f"{self.name} does not support modality '{modality}' for field '{field_name}'.",
+                fix="choose a model that takes it, for example `-m local`.",
+                provider=self.provider,
+                model=self.model_name,
+            )
+        if source not in sources:
+            raise Unsupported(
+                f"{self.name} does not support '{modality}' source '{source}'"
+                f" for field '{field_name}'.",
+                fix=f"give it as {_listed(sources)}.",
+                provider=self.provider,
+                model=self.model_name,
+            )
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -1,0 +1,105 @@
+"""A service's address and key, from arguments and the environment; a local one gets no real key.
+
+Nothing is looked up on the network: an address is local by what it says.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from urllib.parse import urlsplit
+
+from agentcell.errors import AuthenticationError, BadRequest, KeyMissing
+
+PLACEHOLDER_KEY = "no-key-needed"
+"""What a local server gets: clients insist on sending something."""
+
+_LOCAL_SUFFIXES = (".local", ".localhost", ".lan", ".internal", ".home.arpa")
+
+
+def host_of(url: str) -> str:
+    """Return the host in `url`, in lower case, without its port; empty if there is none."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def is_local_address(url: str) -> bool:
+    """Return whether `url` names this machine or one of the same private network."""
+    host = host_of(url)
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(_LOCAL_SUFFIXES))
+    return address.is_loopback or address.is_private or address.is_link_local
+
+
+def checked_url(url: str, *, provider: str, model: str) -> str:
+    """Return `url` without a last slash.
+
+    Raises
+    ------
+    BadRequest
+        If it is no http or https address.
+    """
+    url = url.strip().rstrip("/")
+    if not url.lower().startswith(("http://", "https://")) or not host_of(url):
+        raise BadRequest(
+            f"The address {url!r} for {provider}/{model} is no http or https address.",
+            fix='give one like base_url="https://host.example/v1".',
+            provider=provider,
+            model=model,
+        )
+    return url
+
+
+def from_environment(name: str) -> str:
+    """Return the variable `name`, stripped; empty if it is not set."""
+    return os.environ.get(name, "").strip() if name else ""
+
+
+def resolve_key(  # noqa: PLR0913 (each fact decides)
+    *,
+    given: str | None,
+    variable: str,
+    url: str,
+    url_was_argument: bool,
+    provider: str,
+    model: str,
+) -> str:
+    """Return the key to send to `url`.
+
+    A key that is given is sent. A key from the environment is meant for the provider: an address
+    on this machine or network that was given as an argument does not get it, since a person who
+    tries a local server with the real key still in the environment does not mean to send it.
+
+    Raises
+    ------
+    KeyMissing
+        If there is none and the service needs one.
+    AuthenticationError
+        If it holds characters that no key has.
+    """
+    is_local = is_local_address(url)
+    key = (given or "").strip()
+    if not key and not (is_local and url_was_argument):
+        key = from_environment(variable)
+    if not key and is_local:
+        return PLACEHOLDER_KEY
+    if not key:
+        raise KeyMissing(
+            f"No API key for {provider}/{model}: {variable} is not set.",
+            fix=f"set {variable} in the environment, give api_key=…, or use `-m local`,"
+            " which needs none.",
+            provider=provider,
+            model=model,
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise AuthenticationError(
+            f"The API key for {provider}/{model} holds spaces or letters that no key has.",
+            fix="copy the key again, without anything around it.",
+            provider=provider,
+            model=model,
+        )
+    return key

@@ -1,0 +1,210 @@
+"""The body of an HTTP answer, to what each of its events says; typed errors for all that is none."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agentcell.adapters import failures
+from agentcell.adapters.connection import Timeouts
+from agentcell.adapters.events import Event
+from agentcell.adapters.failures import Origin
+from agentcell.adapters.sse import MAX_EVENT_BYTES, EventDecoder, ServerEvent
+from agentcell.errors import ModelError, StreamTruncated
+
+if TYPE_CHECKING:
+    import httpx2
+
+_DRAIN_SECONDS = 0.25
+"""How long to wait, after an answer's end marker, for the end of the body: a connection whose
+body was read to its end can be used again."""
+
+_KEPT = 4 * 1024 * 1024
+"""Bytes kept of an answer that has not shown yet whether it is a stream of events."""
+
+
+class Decoder(Protocol):
+    """Takes one answer's events as they come, and gives ours."""
+
+    finished: bool
+    """Whether `Finished` was given out."""
+
+    characters: int
+    """How much of the answer came so far."""
+
+    def feed(self, event: ServerEvent) -> Iterable[Event]:
+        """Return what one event of the stream says; `ValueError` if it is no JSON."""
+        ...
+
+    def document(self, document: Any) -> Iterable[Event]:
+        """Return what an answer says that came as one document."""
+        ...
+
+    def finish(self) -> Iterable[Event]:
+        """Return what is left to say at the body's end, or raise `StreamTruncated`."""
+        ...
+
+
+def decode_lines(lines: Iterable[str | bytes], decoder: Decoder) -> Iterator[Event]:
+    """Yield what the lines of a recorded stream say. Lines come with or without their ends."""
+    stream = EventDecoder()
+    for line in lines:
+        data = line.encode() if isinstance(line, str) else line
+        for event in stream.feed(data if data.endswith((b"\n", b"\r")) else data + b"\n"):
+            yield from decoder.feed(event)
+    for event in stream.flush():
+        yield from decoder.feed(event)
+    yield from decoder.finish()
+
+
+async def read_answer(
+    response: httpx2.Response, decoder: Decoder, origin: Origin, timeouts: Timeouts
+) -> AsyncGenerator[Iterable[Event]]:
+    """Yield what each event of `response` says, up to the provider's end marker.
+
+    Raises
+    ------
+    ModelError
+        `StreamTruncated` without an end marker; `ServiceError` for what is no answer;
+        `Timeout` for silence; `ConnectionFailed` if it broke before it said anything.
+    """
+    import httpx2
+
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    answer = _whole(response, decoder, origin) if "json" in kind or "html" in kind else None
+    answer = answer or _streamed(response, decoder, origin)
+    began = False
+    try:
+        async with contextlib.aclosing(answer):
+            async for events in answer:
+                began = began or bool(events)
+                yield events
+    except (httpx2.HTTPError, httpx2.StreamError) as error:
+        try:
+            events = decoder.finish()
+        except StreamTruncated:
+            said = decoder.characters if began else None
+            raise broken(error, origin, timeouts, timeouts.silence, said) from error
+        yield events  # all was said; only the end of the body is missing
+
+
+async def _streamed(
+    response: httpx2.Response, decoder: Decoder, origin: Origin
+) -> AsyncGenerator[Iterable[Event]]:
+    stream = EventDecoder()
+    seen = False
+    kept = bytearray()
+    async with contextlib.aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            if not seen and len(kept) < _KEPT:
+                kept += piece
+            for event in _fed(stream, piece, origin):
+                seen = True
+                yield _said(decoder, event, origin)
+                if decoder.finished:
+                    await _drain(pieces)
+                    return
+    for event in stream.flush():
+        seen = True
+        with contextlib.suppress(ValueError):  # half an event: the end below says so
+            yield decoder.feed(event)
+    if not seen and kept.strip():
+        yield _document(bytes(kept), decoder, origin)
+    elif not decoder.finished:
+        yield decoder.finish()
+
+
+async def _whole(
+    response: httpx2.Response, decoder: Decoder, origin: Origin
+) -> AsyncGenerator[Iterable[Event]]:
+    """Read an answer that came as one document although a stream was asked for."""
+    data = bytearray()
+    async with contextlib.aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            data += piece
+            if len(data) > MAX_EVENT_BYTES:
+                raise failures.no_answer(origin, f"more than {MAX_EVENT_BYTES:,} bytes")
+    yield _document(bytes(data), decoder, origin)
+
+
+def _document(data: bytes, decoder: Decoder, origin: Origin) -> Iterable[Event]:
+    if not data.strip():
+        raise failures.truncated(origin, 0)
+    try:
+        document = json.loads(data)
+    except ValueError:
+        if data.lstrip().startswith((b"data:", b"event:", b":")):  # a stream under a wrong name
+            return list(decode_lines(data.splitlines(), decoder))
+        raise failures.no_answer(origin, _shown(data)) from None
+    if isinstance(document, dict) and document.get("error"):
+        raise failures.from_event(origin, document["error"])
+    try:
+        return decoder.document(document)
+    except (ValueError, TypeError, LookupError, AttributeError) as problem:
+        raise failures.no_answer(origin, _shown(data)) from problem
+
+
+def _fed(stream: EventDecoder, piece: bytes, origin: Origin) -> list[ServerEvent]:
+    try:
+        return stream.feed(piece)
+    except ValueError:
+        raise failures.no_answer(origin, f"an event of over {MAX_EVENT_BYTES:,} bytes") from None
+
+
+def _said(decoder: Decoder, event: ServerEvent, origin: Origin) -> Iterable[Event]:
+    try:
+        return decoder.feed(event)
+    except (ValueError, TypeError, LookupError, AttributeError) as problem:
+        if isinstance(problem, ModelError):
+            raise
+        raise failures.no_answer(origin, _shown(event[1])) from problem
+
+
+async def _drain(pieces: AsyncGenerator[bytes]) -> None:
+    with contextlib.suppress(TimeoutError, Exception):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in pieces:
+                pass
+
+
+def broken(
+    error: Exception,
+    origin: Origin,
+    timeouts: Timeouts,
+    limit: float,
+    said: int | None = None,
+) -> ModelError:
+    """Return our error for the client's own, about a connection or a body.
+
+    Parameters
+    ----------
+    limit
+        Seconds of silence that were allowed.
+    said
+        Characters of the answer that had come; None if it had not begun.
+    """
+    import httpx2
+
+    if isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout)):
+        reason = f"it did not stand within {timeouts.connect:g} seconds"
+        return failures.not_reached(origin, reason, timed_out=True)
+    if isinstance(error, (httpx2.ReadTimeout, httpx2.WriteTimeout)):
+        return failures.silent(origin, limit)
+    if isinstance(error, httpx2.DecodingError):
+        return failures.no_answer(origin, "a body that cannot be unpacked")
+    if said is not None:
+        return failures.truncated(origin, said)
+    reason = failures.redacted(str(error), origin.key) or type(error).__name__
+    if isinstance(error, (httpx2.ConnectError, httpx2.ProxyError)):
+        return failures.not_reached(origin, reason)
+    if isinstance(error, (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol)):
+        return failures.no_answer(origin, f"a redirect that leads nowhere ({reason})")
+    return failures.broken_off(origin, reason)
+
+
+def _shown(data: bytes) -> str:
+    text = failures.one_line(data[:2000].decode("utf-8", "replace"), 80)
+    return f"what is no answer, {text!r}"

@@ -1,0 +1,312 @@
+"""What goes wrong with a request, in a service's or a library's words, to one of our errors.
+
+Whatever comes from outside is shortened to one line, and anything that looks like a key is
+taken out of it, before it becomes a message.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentcell.adapters.retry import retry_after_seconds
+from agentcell.errors import (
+    AuthenticationError,
+    BadRequest,
+    ConnectionFailed,
+    ContentFiltered,
+    ModelError,
+    Overloaded,
+    QuotaExceeded,
+    RateLimited,
+    ServiceError,
+    StreamTruncated,
+    Timeout,
+    TooLarge,
+    UnknownModel,
+)
+
+_LONGEST_MESSAGE = 300
+"""Characters of a service's own message that are shown."""
+
+_REDACTED = "[key removed]"
+
+_KEY_SHAPES = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][A-Za-z0-9_\-*.…]{6,}"  # sk-…, also half masked
+    r"|\bAIza[A-Za-z0-9_\-*]{6,}"
+    r"|(?<=Bearer )\S+"
+    r"|\b[A-Za-z0-9_-]{2,}\*{3,}[A-Za-z0-9_-]*",
+)
+
+# Codes and types in the bodies of errors: OpenAI's (SDK 3.57 and its guide to error codes, read
+# 2026-11-29), and those of servers that speak its protocol.
+_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+_FILTERED = {
+    "content_policy_violation",
+    "moderation_blocked",
+    "image_content_policy_violation",
+    "content_filter",
+    "bio_policy",
+    "misalignment_policy_violation",
+}
+_LARGE = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
+_NO_MODEL = {"model_not_found", "model_not_available"}
+_STATUS_OF = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "too_many_requests": 429,
+    "tokens": 429,
+    "requests": 429,
+    "overloaded_error": 529,
+    "overloaded": 529,
+    "slow_down": 503,
+    "server_error": 500,
+    "internal_error": 500,
+    "internal_server_error": 500,
+    "api_error": 500,
+    "timeout": 504,
+    "timeout_error": 504,
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "permission_denied": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+}
+
+_LASTING = re.compile(r"CERTIFICATE|SSL|not known|nodename|No address|getaddrinfo", re.IGNORECASE)
+
+_RETRYABLE = {408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Whom a request went to, for the messages of errors.
+
+    `fixes` may hold, by error class name, better advice than the general one.
+    """
+
+    provider: str
+    model: str
+    address: str = ""
+    key: str = field(default="", repr=False)
+    key_variable: str = ""
+    is_local: bool = False
+    request_id: str | None = None
+    fixes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """``provider/model``."""
+        return f"{self.provider}/{self.model}"
+
+    def with_request_id(self, request_id: str | None) -> Origin:
+        """Return a copy that names the request."""
+        return replace(self, request_id=request_id) if request_id else self
+
+    def error(self, kind: type[ModelError], problem: str, fix: str, **facts: Any) -> ModelError:
+        """Return an error of `kind` about this origin."""
+        facts.setdefault("request_id", self.request_id)
+        return kind(
+            redacted(problem, self.key),
+            fix=self.fixes.get(kind.__name__, fix),
+            provider=self.provider,
+            model=self.model,
+            **facts,
+        )
+
+
+def redacted(text: str, key: str = "") -> str:
+    """Return `text` without `key` and without anything that looks like one."""
+    if len(key) >= 4:  # noqa: PLR2004 (a shorter key would take common letters out)
+        text = text.replace(key, _REDACTED)
+    return _KEY_SHAPES.sub(_REDACTED, text)
+
+
+def from_answer(
+    origin: Origin, status: int, headers: Mapping[str, str], body: bytes | str
+) -> ModelError:
+    """Return the error that a service answered with `status`."""
+    error = _error_object(body)
+    request_id = headers.get("x-request-id") or headers.get("request-id") or origin.request_id
+    asked = retry_after_seconds(headers)
+    facts = {"status": status, "request_id": request_id, "retry_after": asked}
+    said = _said(error, body, origin.key)
+    problem = f"{origin.name} answered {status}: {said}" if said else _bare(origin, status)
+    failure = _classified(origin, status, _codes(error), problem, facts)
+    if (wish := headers.get("x-should-retry")) in {"true", "false"}:
+        failure.retryable = wish == "true"
+    return failure
+
+
+def from_event(origin: Origin, error: Mapping[str, Any] | str) -> ModelError:
+    """Return the error that came as an event of a stream that had begun with status 200."""
+    known = error if isinstance(error, Mapping) else {"message": error}
+    codes = _codes(known)
+    status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), None)
+    if status is None:
+        status = next((_STATUS_OF[code] for code in codes if code in _STATUS_OF), None)
+    if status is None:
+        status = 429 if codes & _QUOTA else 400 if codes & (_FILTERED | _LARGE) else None
+    said = _said(known, "", origin.key) or "no reason was given"
+    problem = f"{origin.name} broke off its answer: {said}"
+    facts = {"status": status, "request_id": origin.request_id, "retry_after": None}
+    return _classified(origin, status or 500, codes, problem, facts)
+
+
+def no_answer(origin: Origin, what: str) -> ModelError:
+    """Return the error about an answer with status 200 that is none."""
+    fix = "check that the address is that of a model's service; it often ends in /v1."
+    where = f" at {origin.address}" if origin.address else ""
+    return origin.error(
+        ServiceError, f"{origin.name}{where} sent {what}; a model's answer was expected.", fix
+    )
+
+
+def truncated(origin: Origin, after: int) -> ModelError:
+    """Return the error about a stream that stopped without its end marker."""
+    return origin.error(
+        StreamTruncated,
+        f"The answer of {origin.name} broke off after {after} characters, without the provider's"
+        " end marker.",
+        "run the cell again.",
+        retryable=True,
+    )
+
+
+def silent(origin: Origin, seconds: float) -> ModelError:
+    """Return the error about a service that said nothing for so long."""
+    return origin.error(
+        Timeout,
+        f"{origin.name} said nothing for {seconds:g} seconds.",
+        "run the cell again, or make the model with a longer timeout.",
+        retryable=True,
+    )
+
+
+def not_reached(origin: Origin, reason: str, *, timed_out: bool = False) -> ModelError:
+    """Return the error about a connection that did not come about, or broke before an answer."""
+    kind = Timeout if timed_out else ConnectionFailed
+    problem = f"No connection to {origin.name} at {origin.address}: {one_line(reason)}"
+    fix = "check that you are online and that the address is right."
+    if origin.is_local:
+        fix = "start the server there, or give its address with base_url=…"
+    # Nobody listens on this machine, no such host, a certificate that is not trusted: waiting a
+    # second changes none of them.
+    lasting = (origin.is_local and not timed_out) or _LASTING.search(reason) is not None
+    return origin.error(kind, problem, fix, retryable=not lasting)
+
+
+def broken_off(origin: Origin, reason: str) -> ModelError:
+    """Return the error about a connection that broke before an answer began."""
+    return origin.error(
+        ConnectionFailed,
+        f"The connection to {origin.name} broke before an answer came: {one_line(reason)}",
+        "run the cell again.",
+        retryable=True,
+    )
+
+
+def one_line(text: str, limit: int = _LONGEST_MESSAGE) -> str:
+    """Return `text` on one line of at most `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _classified(
+    origin: Origin, status: int, codes: set[str], problem: str, facts: dict[str, Any]
+) -> ModelError:
+    kind, fix = _kind(origin, status, codes, problem)
+    retryable = status in _RETRYABLE and not issubclass(
+        kind, (QuotaExceeded, ContentFiltered, TooLarge)
+    )
+    return origin.error(kind, problem, fix, retryable=retryable, **facts)
+
+
+def _kind(  # noqa: C901, PLR0911 (a table in the order of its tests)
+    origin: Origin, status: int, codes: set[str], problem: str
+) -> tuple[type[ModelError], str]:
+    wait = "wait a little, then run the cell again."
+    key = f"check {origin.key_variable} or api_key" if origin.key_variable else "check api_key"
+    if status == 402 or codes & _QUOTA:  # noqa: PLR2004
+        return QuotaExceeded, "add credit to the account, or use another model: `-m local`."
+    if status == 429:  # noqa: PLR2004
+        return RateLimited, wait
+    if codes & _FILTERED:
+        return ContentFiltered, "word the question differently, or leave the attachment out."
+    if status == 413 or codes & _LARGE:  # noqa: PLR2004
+        return TooLarge, "send less: a smaller file, or start the conversation over."
+    if status in {401, 403}:
+        return (
+            AuthenticationError,
+            f"{key}; a key that is refused may be old or of another account.",
+        )
+    if status == 404:  # noqa: PLR2004
+        if codes & _NO_MODEL or "model" in problem.partition(f"{origin.name} answered")[2].lower():
+            return UnknownModel, "check the model's name."
+        return BadRequest, "check the address (base_url); it often ends in /v1."
+    if status == 408:  # noqa: PLR2004
+        return Timeout, wait
+    if status in {503, 529}:
+        return Overloaded, wait
+    if 400 <= status < 500:  # noqa: PLR2004
+        return BadRequest, "change what the service names in its answer."
+    if status >= 500:  # noqa: PLR2004
+        return ServiceError, wait
+    return ServiceError, "check the address (base_url)."
+
+
+def _bare(origin: Origin, status: int) -> str:
+    return f"{origin.name} answered {status} and gave no reason."
+
+
+def _error_object(body: bytes | str) -> Mapping[str, Any]:
+    """Return the error in a body: ``{"error": {…}}``, ``{"error": "…"}``, ``{"detail": …}``."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return {}
+    if isinstance(document, list) and document:  # Google's compatible endpoint sends a list
+        document = document[0]
+    if not isinstance(document, dict):
+        return {"message": str(document)}
+    error = document.get("error")
+    if isinstance(error, dict):
+        return error
+    if isinstance(error, str):
+        return {**document, "message": document.get("message") or error}
+    return document
+
+
+def _codes(error: Mapping[str, Any]) -> set[str]:
+    names = ("code", "type", "status", "error_code")
+    return {str(error[name]).lower() for name in names if isinstance(error.get(name), (str, int))}
+
+
+def _said(error: Mapping[str, Any], body: bytes | str, key: str) -> str:
+    """Return the service's own words, on one line, without keys."""
+    words = error.get("message") or error.get("detail") or error.get("title")
+    if not words:
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        words = error and json.dumps(dict(error), ensure_ascii=False)
+        words = words or _page_text(text)
+    if not isinstance(words, str):
+        words = json.dumps(words, ensure_ascii=False)
+    return one_line(redacted(words, key))
+
+
+def _page_text(page: str) -> str:
+    """Return what an HTML error page says: its title, else its text."""
+    if "<" not in page:
+        return page
+    title = re.search(r"<title[^>]*>(.*?)</title>", page, re.IGNORECASE | re.DOTALL)
+    if title and title[1].strip():
+        return html.unescape(title[1])
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.IGNORECASE | re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]*>", " ", bare))

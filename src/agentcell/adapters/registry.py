@@ -1,0 +1,304 @@
+"""A model's name, as people write it, to the model. Nothing is looked up on the network.
+
+``provider/model``, ``provider:model``, an alias, a provider alone (its default model), or the
+id of a well-known model. Ids are sent as they are: only the service knows which exist.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeAlias
+
+from agentcell.adapters.model import Model
+from agentcell.errors import ModelError, UnknownModel
+
+ENTRY_POINTS = "agentcell.adapters"
+"""The group in which other packages name their models: ``provider = "package.module:Class"``."""
+
+MODEL_VARIABLE = "AGENTCELL_MODEL"
+"""The model to use where none is named."""
+
+Factory: TypeAlias = Callable[..., Model]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderInfo:
+    """One provider: how its models are made, and what is known of them.
+
+    Parameters
+    ----------
+    name
+        What stands before the slash.
+    factory
+        Called as ``factory(model_name, **arguments)``; or ``"package.module:name"`` of one,
+        imported at first use.
+    default_model
+        The model of the provider's name alone; None if one must be named.
+    key_variable
+        The environment variable that holds its key; None if it needs none.
+    known_models
+        Some of its models, for completion.
+    prefixes
+        How ids of its models begin, so that they are found without the provider's name.
+    source
+        ``built-in``, ``registered``, or the package that brought it.
+    """
+
+    name: str
+    factory: Factory | str
+    default_model: str | None = None
+    key_variable: str | None = None
+    known_models: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    source: str = "built-in"
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the environment holds its key."""
+        return bool(self.key_variable and os.environ.get(self.key_variable, "").strip())
+
+
+# Ids from the openai SDK 3.57's own list, read 2026-11-29; without those about to be shut off.
+_OPENAI_MODELS = (
+    "gpt-6.2-astra",
+    "gpt-6-astra",
+    "gpt-6.2-sol",
+    "gpt-6.1-sol",
+    "gpt-6-sol",
+    "gpt-6.1-terra",
+    "gpt-6-luna",
+    "gpt-5.6-sol",
+    "gpt-5.6-terra",
+    "gpt-5.6-luna",
+    "gpt-5.5",
+    "gpt-5.4",
+    "gpt-5.4-mini",
+    "gpt-4.1",
+    "gpt-4.1-mini",
+    "gpt-4o",
+    "gpt-4o-mini",
+)
+_SERVERS = "agentcell.adapters.local_servers"
+
+_BUILT_IN = (
+    ProviderInfo(
+        name="local",
+        factory="agentcell.adapters.local:LocalModel",
+        default_model="smollm2-135m",
+        known_models=("smollm2-135m",),
+    ),
+    ProviderInfo(
+        name="openai",
+        factory="agentcell.adapters.openai_responses:OpenAIModel",
+        default_model="gpt-6-luna",
+        key_variable="OPENAI_API_KEY",
+        known_models=_OPENAI_MODELS,
+        prefixes=("gpt-", "chatgpt-", "o1", "o3", "o4-"),
+    ),
+    ProviderInfo(
+        name="openai-chat",
+        factory="agentcell.adapters.openai_chat:LegacyOpenAIModel",
+        default_model="gpt-6-luna",
+        key_variable="OPENAI_API_KEY",
+        known_models=_OPENAI_MODELS,
+    ),
+    ProviderInfo(name="ollama", factory=f"{_SERVERS}:OllamaModel"),
+    ProviderInfo(name="lmstudio", factory=f"{_SERVERS}:LMStudioModel"),
+    ProviderInfo(name="vllm", factory=f"{_SERVERS}:VLLMModel"),
+    ProviderInfo(name="llamacpp", factory=f"{_SERVERS}:LlamaCppModel", default_model="default"),
+)
+"""In the order in which a provider whose key is set is chosen."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.IGNORECASE)
+
+_lock = threading.RLock()
+_providers: dict[str, ProviderInfo] = {info.name: info for info in _BUILT_IN}
+_aliases: dict[str, str] = {}
+_entry_points_read = False
+
+
+def resolve(name: str | None = None, **constructor_arguments: Any) -> Model:
+    """Return the model that `name` stands for.
+
+    Parameters
+    ----------
+    name
+        None: what ``AGENTCELL_MODEL`` says, else the first provider whose key is set in the
+        environment, else ``local``.
+    constructor_arguments
+        Given to the model's constructor.
+
+    Raises
+    ------
+    UnknownModel
+        If it names no provider, alias or well-known model.
+    """
+    info, model_name = locate(default_name() if name is None else name)
+    factory = info.factory
+    if isinstance(factory, str):
+        module, _, attribute = factory.partition(":")
+        factory = getattr(import_module(module), attribute)
+    model = factory(model_name, **constructor_arguments)
+    if not isinstance(model, Model):
+        raise ModelError(
+            f"The provider {info.name!r} made a {type(model).__name__}; a Model was expected.",
+            fix=f"let it return a subclass of agentcell.Model (it comes from {info.source}).",
+            provider=info.name,
+            model=model_name,
+        )
+    return model
+
+
+def locate(name: str) -> tuple[ProviderInfo, str]:
+    """Return the provider that `name` means, and the model's id there."""
+    text = name.strip() if isinstance(name, str) else ""
+    if not text:
+        raise UnknownModel(
+            f"{name!r} is no model's name.", fix="write provider/model, for example local."
+        )
+    known = _known()
+    seen: set[str] = set()
+    while True:
+        target = _aliases.get(text.lower())
+        if target is None:
+            head, separator, rest = _split(text)
+            # An alias of a provider, as in "gpt/gpt-4.1" after alias("gpt", "openai").
+            target = _aliases.get(head.lower()) if separator and head.lower() not in known else None
+            if target is None:
+                break
+            target = f"{target}{separator}{rest}"
+        if text.lower() in seen:
+            raise UnknownModel(
+                f"The alias {name!r} leads back to itself.", fix="give the alias another target."
+            )
+        seen.add(text.lower())
+        text = target
+    head, separator, rest = _split(text)
+    if (info := known.get(head.lower())) is not None:
+        model_name = rest.strip() if separator else info.default_model
+        if not model_name:
+            raise UnknownModel(
+                f"{text!r} names no model; {info.name} has no default.",
+                fix=f"write {info.name}/MODEL.",
+                provider=info.name,
+            )
+        return info, model_name
+    for info in known.values():
+        if info.prefixes and text.lower().startswith(info.prefixes):
+            return info, text
+    raise _unknown(text, known)
+
+
+def default_name() -> str:
+    """Return the name of the model to use where none is named."""
+    if chosen := os.environ.get(MODEL_VARIABLE, "").strip():
+        return chosen
+    keyed = (info for info in _known().values() if info.has_key and info.default_model)
+    return next((info.name for info in keyed), "local")
+
+
+def register(
+    provider: str,
+    factory: Factory | str,
+    *,
+    default_model: str | None = None,
+    key_variable: str | None = None,
+) -> None:
+    """Make `provider` known in this process, over one of the same name.
+
+    Parameters
+    ----------
+    factory
+        A `Model` subclass or a function, called as ``factory(model_name, **arguments)``; or
+        ``"package.module:name"`` of one.
+    """
+    if not isinstance(provider, str) or not _NAME.fullmatch(provider):
+        raise ValueError(f"{provider!r} is no provider's name: letters, digits, '-', '_' and '.'")
+    if not callable(factory) and not (isinstance(factory, str) and ":" in factory):
+        raise TypeError(
+            f"the factory is {factory!r}; a class, a function or 'module:name' expected"
+        )
+    _known()  # what other packages bring comes first, so that this one is not overwritten later
+    with _lock:
+        _providers[provider.lower()] = ProviderInfo(
+            name=provider.lower(),
+            factory=factory,
+            default_model=default_model,
+            key_variable=key_variable,
+            source="registered",
+        )
+
+
+def alias(short: str, target: str) -> None:
+    """Let `short` stand for `target`: a model's name, or a provider's."""
+    if not isinstance(short, str) or not short.strip():
+        raise ValueError(f"{short!r} is no alias; a name was expected")
+    if short.strip().lower() in _known():
+        raise ValueError(f"{short!r} is a provider's name already")
+    if not isinstance(target, str) or not target.strip():
+        raise ValueError(f"{target!r} is no model's name")
+    with _lock:
+        _aliases[short.strip().lower()] = target.strip()
+
+
+def providers() -> list[ProviderInfo]:
+    """Return all known providers, in the order in which they became known."""
+    return list(_known().values())
+
+
+def models() -> list[str]:
+    """Return known models' names and aliases, for completion. No network."""
+    names: list[str] = []
+    for info in _known().values():
+        ids = info.known_models or ((info.default_model,) if info.default_model else ())
+        names += [f"{info.name}/{model}" for model in ids] or [f"{info.name}/"]
+    return [*names, *_aliases]
+
+
+def _known() -> dict[str, ProviderInfo]:
+    """Return the providers, those of other packages included: looked for once."""
+    global _entry_points_read  # noqa: PLW0603 (a registry is one for the process)
+    with _lock:
+        if not _entry_points_read:
+            _entry_points_read = True
+            _read_entry_points(entry_points(group=ENTRY_POINTS))
+        return dict(_providers)
+
+
+def _read_entry_points(points: Iterable[EntryPoint]) -> None:
+    for point in points:
+        name = point.name.lower()
+        if _NAME.fullmatch(name) and name not in _providers:
+            source = point.dist.name if point.dist is not None else "a package"
+            _providers[name] = ProviderInfo(name=name, factory=point.value, source=source)
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """Return `text` at its first slash or colon."""
+    match = re.search(r"[/:]", text)
+    if match is None:
+        return text, "", ""
+    return text[: match.start()].strip(), match.group(), text[match.end() :]
+
+
+def _unknown(text: str, known: dict[str, ProviderInfo]) -> UnknownModel:
+    head, separator, rest = _split(text)
+    near = difflib.get_close_matches(head.lower(), [*known, *_aliases], 2, 0.6)
+    near = [f"{name}{separator}{rest}" for name in near]
+    if not near:
+        near = difflib.get_close_matches(text.lower(), models(), 2, 0.6)
+    what = (
+        f"No provider or alias is called {head!r}" if separator else f"No model is called {text!r}"
+    )
+    if near:
+        fix = f"did you mean {' or '.join(near)}?"
+    else:
+        fix = f"write provider/model; the providers are {', '.join(known)}."
+    return UnknownModel(f"{what}.", fix=fix, provider=head if separator else "", model=text)

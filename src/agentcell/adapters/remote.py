@@ -1,0 +1,249 @@
+"""Messages, to the events of a service's answer: what all models behind HTTP have in common.
+
+A subclass says what goes out (`encode`), what comes back (`decoder`) and how it is sent (`send`).
+This class owns the retries and turns every failure into one of our errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agentcell.adapters import addresses
+from agentcell.adapters.answer import Decoder, read_answer
+from agentcell.adapters.connection import Timeouts
+from agentcell.adapters.events import Event, Retrying
+from agentcell.adapters.failures import Origin
+from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.retry import RetryPolicy
+from agentcell.errors import ModelError, Unsupported
+from agentcell.messages import Message
+
+if TYPE_CHECKING:
+    import httpx2
+
+_PLACES = ("sent", "user", "refused")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """One request, checked and ready to be sent as often as need be."""
+
+    data: bytes = field(repr=False)
+    headers: Mapping[str, str]
+    timeouts: Timeouts
+    policy: RetryPolicy
+    origin: Origin
+
+
+class RemoteModel(Model):
+    """One model behind a service. Its constructor does no I/O.
+
+    Parameters
+    ----------
+    model_name
+        The service's own name for it.
+    api_key
+        None or empty: from the environment, at the first use.
+    base_url
+        None or empty: from the environment, else the service's own address.
+    invoke_settings
+        Settings for every call; see `agentcell.adapters.settings`.
+    timeout
+        Seconds to wait for the first byte of an answer and for each next one, or `Timeouts`.
+    max_retries
+        Attempts after the first, or a `RetryPolicy`.
+    capability_overrides
+        Fields of `ModelCapabilities` to set otherwise for this model.
+    system_media, tool_result_media
+        ``"user"`` moves media that this service takes only from the user into a user turn, with
+        a line about it. Short for `capability_overrides`.
+    extra_headers, extra_body
+        Sent with every request, over what is there.
+    """
+
+    key_variable: ClassVar[str] = ""
+    url_variable: ClassVar[str] = ""
+    default_url: ClassVar[str] = ""
+    path: ClassVar[str] = ""
+
+    def __init__(  # noqa: PLR0913 (one for each fact about a service)
+        self,
+        model_name: str,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        invoke_settings: Mapping[str, Any] | None = None,
+        timeout: float | Timeouts | None = None,
+        max_retries: int | RetryPolicy = 2,
+        capability_overrides: Mapping[str, Any] | None = None,
+        system_media: str | None = None,
+        tool_result_media: str | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(model_name, invoke_settings)
+        overrides = dict(capability_overrides or {})
+        if system_media is not None:
+            overrides["system_media"] = system_media
+        if tool_result_media is not None:
+            overrides["tool_result_media"] = tool_result_media
+        self.capabilities = self.default_capabilities().with_overrides(overrides)
+        for name in ("system_media", "tool_result_media"):
+            if (place := getattr(self.capabilities, name)) not in _PLACES:
+                raise ValueError(f"{name} is {place!r}; one of {_PLACES} was expected")
+        self._given_key = api_key or None
+        self._given_url = base_url or None
+        self._timeouts = Timeouts.of(timeout)
+        self._policy = RetryPolicy.of(max_retries)
+        self._extra_headers = dict(extra_headers or {})
+        self._extra_body = dict(extra_body or {})
+
+    def default_capabilities(self) -> ModelCapabilities:
+        """Return what this model takes, where nothing else is said."""
+        return ModelCapabilities()
+
+    @property
+    def base_url(self) -> str:
+        """The address that requests go to."""
+        url = self._given_url or addresses.from_environment(self.url_variable) or self.default_url
+        return addresses.checked_url(url, provider=self.provider, model=self.model_name)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether that is on this machine or network."""
+        return addresses.is_local_address(self.base_url)
+
+    def _key(self) -> str:
+        return addresses.resolve_key(
+            given=self._given_key,
+            variable=self.key_variable,
+            url=self.base_url,
+            url_was_argument=self._given_url is not None,
+            provider=self.provider,
+            model=self.model_name,
+        )
+
+    def encode(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return the body of the request. Nothing is sent.
+
+        Raises
+        ------
+        BadRequest, Unsupported
+            For what this model cannot take.
+        """
+        raise NotImplementedError
+
+    def decoder(self, origin: Origin) -> Decoder:
+        """Return a decoder for one answer."""
+        raise NotImplementedError
+
+    async def send(self, prepared: Prepared) -> httpx2.Response:
+        """Send one request and return its answer, whose body is still to be read.
+
+        Raises
+        ------
+        ModelError
+            If there is no answer, or its status is an error.
+        """
+        raise NotImplementedError
+
+    def fixes(self) -> dict[str, str]:
+        """Return better advice than the general one, by the name of an error's class."""
+        return {}
+
+    async def astream(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> AsyncGenerator[Event]:
+        """Yield the answer as it comes. Closing the iterator closes the connection.
+
+        Parameters
+        ----------
+        messages, tools, settings
+            See `Model.invoke`.
+        kwargs
+            ``timeout, max_retries, extra_headers, extra_body``, for this call.
+        """
+        prepared = self._prepare(messages, tools, settings, kwargs)
+        began = False
+        retries, waited = 0, 0.0
+        while True:
+            try:
+                async with contextlib.aclosing(self._attempt(prepared)) as attempt:
+                    async for events in attempt:
+                        for event in events:
+                            began = True
+                            yield event
+            except ModelError as error:
+                wait = None if began else prepared.policy.wait(error, retries, waited)
+                if wait is None:
+                    raise
+                reason = error.problem
+            else:
+                return
+            retries, waited = retries + 1, waited + wait
+            yield Retrying(retries + 1, wait, reason)
+            await asyncio.sleep(wait)
+
+    async def _attempt(self, prepared: Prepared) -> AsyncGenerator[Iterable[Event]]:
+        """Send once; yield what each event of the answer says."""
+        response = await self.send(prepared)
+        try:
+            # The client reads this for each piece of the body, so from here on it means silence.
+            response.request.extensions["timeout"]["read"] = prepared.timeouts.silence
+            origin = prepared.origin.with_request_id(response.headers.get("x-request-id"))
+            async with contextlib.aclosing(
+                read_answer(response, self.decoder(origin), origin, prepared.timeouts)
+            ) as answer:
+                async for events in answer:
+                    yield events
+        finally:
+            await response.aclose()
+
+    def _prepare(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        settings: Mapping[str, Any] | None,
+        options: dict[str, Any],
+    ) -> Prepared:
+        """Check everything that can be checked without the service."""
+        if unknown := options.keys() - {"timeout", "max_retries", "extra_headers", "extra_body"}:
+            raise Unsupported(
+                f"{self.name} takes no argument {sorted(unknown)[0]!r} for a call.",
+                fix="use settings={…}, timeout, max_retries, extra_headers or extra_body.",
+                provider=self.provider,
+                model=self.model_name,
+            )
+        body = self.encode(messages, tools, settings)
+        body = {**body, **self._extra_body, **(options.get("extra_body") or {})}
+        key = self._key()
+        timeout, retries = options.get("timeout"), options.get("max_retries")
+        return Prepared(
+            data=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+            headers={**self._extra_headers, **(options.get("extra_headers") or {})},
+            timeouts=self._timeouts if timeout is None else Timeouts.of(timeout),
+            policy=self._policy if retries is None else RetryPolicy.of(retries),
+            origin=Origin(
+                provider=self.provider,
+                model=self.model_name,
+                address=self.base_url,
+                key=key,
+                key_variable=self.key_variable,
+                is_local=self.is_local,
+                fixes=self.fixes(),
+            ),
+        )
