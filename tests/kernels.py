@@ -173,9 +173,14 @@ class Kernel:
 
 @contextmanager
 def running(folder: Path, env: dict[str, str] | None = None) -> Iterator[Kernel]:
-    """Start a kernel in `folder`, under this Python, and end it afterwards."""
+    """Start a kernel in `folder`, under this Python, and end it afterwards.
+
+    It does not know that a test runs: with pytest's variable in its environment, ipykernel and
+    the magics would show outputs in another way than a person sees them.
+    """
     manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(folder), env={**os.environ, **(env or {})})
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    manager.start_kernel(cwd=str(folder), env={**inherited, **(env or {})})
     client = manager.client()
     client.start_channels()
     try:

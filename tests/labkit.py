@@ -149,7 +149,11 @@ class Lab:
             "JUPYTERLAB_SETTINGS_DIR": "settings",
             "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         }
-        inherited = {name: value for name, value in os.environ.items() if "JUPYTER" not in name}
+        inherited = {  # kernels must not take themselves for part of a test: see kernels.running
+            name: value
+            for name, value in os.environ.items()
+            if "JUPYTER" not in name and name != "PYTEST_CURRENT_TEST"
+        }
         own = {name: str(self.base / folder) for name, folder in folders.items()}
         return {**inherited, "JUPYTER_PLATFORM_DIRS": "1", **own}
 
