@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import anywidget
 import traitlets
 
-from agentcell.assets.preview import Preview, preview
+from agentcell.assets.preview import preview
 from agentcell.errors import AgentcellError
 from agentcell.messages import MediaMessageBlock
 from agentcell.safe_text import as_html, plain
@@ -54,8 +54,8 @@ class AttachmentsPanel(anywidget.AnyWidget):
       picture to show, ``alt``, ``mime_type`` and ``thumbnail`` (the bytes of its file).
     - `notice`: one sentence on the last thing that happened; read aloud by screen readers.
 
-    The browser sends ``{"kind": "forget", "tag": str}``. A front end without a kernel, which
-    cannot draw a widget, finds the same list as HTML and as text in the output.
+    The browser sends ``{"kind": "forget", "tag": str}`` and gets ``{"kind": "done"}``. Where no
+    widget can be drawn, the output holds the same list as HTML and as text.
     """
 
     _esm = _HERE / "attachments.js"
@@ -99,17 +99,14 @@ class AttachmentsPanel(anywidget.AnyWidget):
         """Take a message from the browser. It comes from outside: nothing of it is trusted."""
         if not isinstance(content, dict) or content.get("kind") != "forget":
             return
-        tag = content.get("tag")
-        if tag not in {block.tag for block in self._blocks()}:
-            self.notice = "That attachment is gone already."
-            self._refresh()
-            return
+        tag = str(content.get("tag"))
         try:
             self._session.forget(tag)
-        except AgentcellError as error:  # shown in the panel: a callback has no cell of its own
+        except AgentcellError as error:  # shown here: a callback has no cell of its own
             self.notice = error.problem
         else:
             self.notice = f"{plain(tag)} is removed; the model will not be given it again."
+        self.send({"kind": "done"})
 
     def _static_html(self) -> str:
         """Return the list without its pictures: those are saved once, under the cells."""
@@ -126,14 +123,6 @@ def _card(block: MediaMessageBlock) -> dict[str, Any]:
         "name": plain(block.description or block.field_name),
         "detail": plain(block.asset.describe()),
     }
-    if shown := _thumbnail(block):
+    if shown := preview(block.asset, max_side=THUMBNAIL_SIDE):
         card |= {"alt": plain(shown.alt), "mime_type": shown.mime_type, "thumbnail": shown.data}
     return card
-
-
-def _thumbnail(block: MediaMessageBlock) -> Preview | None:
-    """Return the picture; None for an address or file id, and for a file that cannot be drawn."""
-    try:
-        return preview(block.asset, max_side=THUMBNAIL_SIDE)
-    except AgentcellError:
-        return None

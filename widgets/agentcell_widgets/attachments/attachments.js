@@ -32,7 +32,7 @@ function drawCard(model, card, pictures) {
   remove.type = "button";
   remove.setAttribute("aria-label", `Remove ${card.tag}`);
   remove.addEventListener("click", () => {
-    remove.disabled = true; // until Python has answered with new cards
+    remove.disabled = true; // until Python has answered
     model.send({ kind: "forget", tag: card.tag });
   });
 
@@ -77,11 +77,15 @@ function render({ model, el }) {
   };
   const showNotice = () => {
     notice.textContent = model.get("notice");
+  };
+  const enable = (message) => {
+    if (message.kind !== "done") return;
     for (const button of list.querySelectorAll("button")) button.disabled = false;
   };
 
   model.on("change:cards", showCards);
   model.on("change:notice", showNotice);
+  model.on("msg:custom", enable);
   showCards();
   showNotice();
 
@@ -89,6 +93,7 @@ function render({ model, el }) {
   return () => {
     model.off("change:cards", showCards);
     model.off("change:notice", showNotice);
+    model.off("msg:custom", enable);
     dropPictures();
   };
 }
