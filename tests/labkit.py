@@ -203,6 +203,9 @@ class Lab:
 
 CURRENT = "const panel = window.jupyterapp?.shell?.currentWidget;"
 
+IS_LOADED = """() => window.jupyterapp?.restored.then(() =>
+  !document.querySelector('#jupyterlab-splash'))"""
+
 IS_OPEN = f"""name => {{ {CURRENT}
   return !!(panel?.context?.path?.endsWith(name) && panel.context.isReady); }}"""
 
@@ -223,12 +226,18 @@ class Notebook:
         self.page = page
         self.lab = lab
         self.name = name
-        if page.url.startswith(lab.url):
-            self.command("docmanager:open", path=name)
-        else:
-            page.goto(f"{lab.url}/lab/tree/{name}?token={lab.token}&reset")
+        if not page.url.startswith(lab.url):
+            page.goto(f"{lab.url}/lab?token={lab.token}&reset")
+            page.wait_for_function(IS_LOADED, timeout=90_000)
+        starts = {} if kernel else {"kernelPreference": {"shouldStart": False, "canStart": False}}
+        self.command("docmanager:open", path=name, **starts)
         page.wait_for_function(HAS_KERNEL if kernel else IS_OPEN, arg=name, timeout=90_000)
         self.is_open = True
+
+    def show(self) -> None:
+        """Bring it to the front, where other notebooks were opened since."""
+        self.command("docmanager:open", path=self.name)
+        self.page.wait_for_function(IS_OPEN, arg=self.name)
 
     def close(self) -> None:
         """Close without saving and end the kernel. A second time does nothing."""
@@ -291,6 +300,14 @@ class Notebook:
             f"() => {{ {CURRENT} return panel.content.widgets.length; }}"
         )
         return count
+
+    def kernel(self) -> str | None:
+        """Return the kernel's status, None where there is no kernel."""
+        status: str | None = self.page.evaluate(
+            f"() => {{ {CURRENT} "
+            "return panel.context.sessionContext.session?.kernel?.status ?? null; }"
+        )
+        return status
 
     def save(self) -> Any:
         """Save, and return what was saved."""

@@ -54,3 +54,15 @@ def test_a_saved_notebook_opens_again(open_notebook: OpenNotebook) -> None:
 
     assert saved.cells[0].outputs[0].text == "kept\n"
     expect(again.output(0)).to_contain_text("kept")
+    assert again.kernel() == "idle"
+
+
+def test_a_notebook_opens_without_a_kernel(open_notebook: OpenNotebook) -> None:
+    first = open_notebook(["print('kept')"])
+    first.run_all()
+    first.save()
+    first.close()
+    again = open_notebook(name=first.name, kernel=False)
+
+    expect(again.output(0)).to_contain_text("kept")
+    assert again.kernel() is None
