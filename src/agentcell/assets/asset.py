@@ -287,6 +287,24 @@ class MediaAsset:
             object.__setattr__(made, name, value)
         return made
 
+    def replaced(self, *, filename: str | None, notes: tuple[str, ...]) -> Self:
+        """Return the same content under another name, with other notes."""
+        return self._make(**{**self._state(), "filename": clean_name(filename), "notes": notes})
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "source_kind": self.source_kind,
+            "mime_type": self.mime_type,
+            "filename": self.filename,
+            "fingerprint": self._fingerprint,
+            "notes": self.notes,
+            "path": self.path,
+            "url": self.url,
+            "file_id": self.file_id,
+            "content": self._content,
+            "facts": self._facts,
+        }
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} cannot be changed: {name} was to be set.")
 
@@ -431,19 +449,7 @@ class MediaAsset:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {
-            "source_kind": self.source_kind,
-            "mime_type": self.mime_type,
-            "filename": self.filename,
-            "fingerprint": self._fingerprint,
-            "notes": self.notes,
-            "path": self.path,
-            "url": self.url,
-            "file_id": self.file_id,
-            "content": self._content,
-            "facts": self._facts,
-        }
-        return (_remade, (type(self), state))
+        return (_remade, (type(self), self._state()))
 
 
 class ImageAsset(MediaAsset):

@@ -29,7 +29,23 @@ _REMEMBERED = 512
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a content is. `width` and `height` in pixels as shown, for images; `pages` for PDFs."""
+    """What a content is.
+
+    Parameters
+    ----------
+    mime_type
+        By content.
+    width, height
+        Pixels as shown; None for PDFs, and for an SVG that names no size.
+    pages
+        Of a PDF.
+    orientation
+        The EXIF value, 1 (upright) to 8, still to be applied to the decoded pixels.
+    animated
+        Whether there are several frames.
+    is_cmyk
+        Whether a JPEG's colours are those of four printing inks.
+    """
 
     mime_type: str
     width: int | None = None
@@ -37,6 +53,7 @@ class Facts:
     pages: int | None = None
     orientation: int = 1
     animated: bool = False
+    is_cmyk: bool = False
 
     @property
     def modality(self) -> FieldModality:
@@ -102,7 +119,12 @@ def _image(kind: str, content: Content, name: str) -> Facts:
     except Damaged as problem:
         raise damaged(name, kind, str(problem)) from None
     return Facts(
-        kind, header.width, header.height, orientation=header.orientation, animated=animated
+        kind,
+        header.width,
+        header.height,
+        orientation=header.orientation,
+        animated=animated,
+        is_cmyk=header.is_cmyk,
     )
 
 

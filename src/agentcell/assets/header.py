@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from agentcell.assets.tiff import read_ifd
@@ -28,12 +28,15 @@ class Header:
     animated
         Whether there is more than one frame, where the header says so; None where only the body
         does (GIF).
+    is_cmyk
+        Whether a JPEG's colours are those of four printing inks.
     """
 
     width: int | None
     height: int | None
     orientation: int = 1
     animated: bool | None = False
+    is_cmyk: bool = False
 
 
 def read_header(kind: str, stream: BinaryIO) -> Header:
@@ -50,7 +53,7 @@ def read_header(kind: str, stream: BinaryIO) -> Header:
         if header.width < 1 or header.height < 1:
             raise Damaged(f"its header gives {header.width} × {header.height} pixels")
         if header.orientation >= _TURNED:
-            return Header(header.height, header.width, header.orientation, header.animated)
+            return replace(header, width=header.height, height=header.width)
     return header
 
 
@@ -109,9 +112,9 @@ def _jpeg(stream: BinaryIO) -> Header:
     orientation = 1
     for marker, length in jpeg_segments(stream):
         if marker in _JPEG_FRAMES:
-            frame = _need(stream, 5)
+            frame = _need(stream, 6)
             height, width = int.from_bytes(frame[1:3], "big"), int.from_bytes(frame[3:5], "big")
-            return Header(width, height, orientation)
+            return Header(width, height, orientation, is_cmyk=frame[5] == _CMYK)
         if marker == 0xE1:  # noqa: PLR2004 (APP1)
             data = _need(stream, length)
             if data.startswith(b"Exif\x00\x00"):
@@ -121,6 +124,7 @@ def _jpeg(stream: BinaryIO) -> Header:
 
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_SCAN = 0xDA
+_CMYK = 4  # channels
 
 
 def jpeg_segments(stream: BinaryIO) -> Iterator[tuple[int, int]]:

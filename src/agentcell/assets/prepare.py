@@ -1,0 +1,267 @@
+"""Assets and what a provider takes -> the bytes that go out, and notes of what was done to them.
+
+What already fits goes out untouched, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
+from agentcell.assets.convert import Target, converted, page_image
+from agentcell.assets.limits import MediaLimits
+from agentcell.assets.sniff import EXTENSIONS, NAMES, with_article
+from agentcell.errors import AttachmentError
+
+Detail: TypeAlias = Literal["auto", "high", "original"]
+PdfAs: TypeAlias = Literal["pdf", "images", "text"]
+
+DETAIL_SIDES: dict[str, int | None] = {"auto": 1568, "high": 2048, "original": None}
+"""Pixels of the longer side at each level of detail.
+
+1568 is what Anthropic's smaller models see (a larger image is scaled down there); 2048 is the
+square that OpenAI fits an image into. Both from the providers' pages on vision, 2026-11-29.
+"""
+
+PAGE_SIDE = 1568
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """One attachment as it goes out.
+
+    Parameters
+    ----------
+    original
+        What was attached.
+    assets
+        What is sent for it: itself, a converted copy, or a PDF's pages. Empty if it goes as text.
+    text
+        A PDF's text, where it goes as text; else "".
+    notes
+        What was done, a sentence each; empty if nothing was.
+    """
+
+    original: MediaAsset
+    assets: tuple[MediaAsset, ...]
+    text: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def at_detail(asset: ImageAsset, detail: str = "auto") -> ImageAsset:
+    """Return `asset` no larger than a level of detail asks for; the very same if it fits.
+
+    A scaled copy has a note that says so.
+
+    Parameters
+    ----------
+    detail
+        ``auto`` (up to 1568 px), ``high`` (up to 2048 px) or ``original`` (untouched).
+
+    Raises
+    ------
+    AttachmentError
+        If `detail` is none of the three, or the image cannot be scaled.
+    """
+    if detail not in DETAIL_SIDES:
+        raise AttachmentError(
+            f"The detail is {detail!r}; auto, high or original was expected.",
+            fix="use --detail auto.",
+        )
+    side = DETAIL_SIDES[detail]
+    longest = max(asset.width or 0, asset.height or 0)
+    if side is None or longest <= side or asset.mime_type == "image/svg+xml":
+        return asset
+    small = converted(asset, Target(max_side=side))
+    note = f"{_name(asset)} was scaled from {_size(asset)} to {_size(small)} (detail {detail})."
+    return small.replaced(filename=small.filename, notes=(*small.notes, note))
+
+
+def prepare(
+    assets: Sequence[MediaAsset],
+    limits: MediaLimits,
+    *,
+    detail: str = "original",
+    pdf_as: str = "pdf",
+) -> list[Prepared]:
+    """Prepare all the attachments of one request.
+
+    Parameters
+    ----------
+    assets
+        In the request's order. Addresses and file ids go out as they are.
+    limits
+        What the provider takes; see `agentcell.assets.limits`.
+    detail
+        For images, as for `at_detail`.
+    pdf_as
+        How PDFs go out: ``pdf``, ``images`` (one for each page) or ``text``.
+
+    Raises
+    ------
+    AttachmentError
+        If something cannot be made to fit; says what, and the way out. Nothing is left out.
+    """
+    if pdf_as not in {"pdf", "images", "text"}:
+        raise AttachmentError(
+            f"PDFs were to be sent as {pdf_as!r}; pdf, images or text was expected.",
+            fix="use --pdf-as pdf.",
+        )
+    count = sum(_image_count(asset, pdf_as) for asset in assets)
+    if count > limits.images:
+        raise AttachmentError(
+            f"{count:,} images are to be sent; {limits.provider} takes at most {limits.images:,}"
+            " in a request.",
+            fix="attach fewer, or send PDFs as text (--pdf-as text).",
+        )
+    side = limits.image_side
+    if limits.many_images is not None and count > limits.many_images:
+        side = limits.many_images_side
+    prepared = [
+        _pdf(asset, limits, side, pdf_as)
+        if isinstance(asset, PdfAsset)
+        else _image(asset, limits, side, detail)
+        if isinstance(asset, ImageAsset)
+        else Prepared(original=asset, assets=(asset,))
+        for asset in assets
+    ]
+    _check_request(prepared, limits)
+    return prepared
+
+
+def _image_count(asset: MediaAsset, pdf_as: str) -> int:
+    if isinstance(asset, PdfAsset):
+        return (asset.pages or 0) if pdf_as == "images" else 0
+    return 1
+
+
+def _image(asset: ImageAsset, limits: MediaLimits, side: int | None, detail: str) -> Prepared:
+    if asset.source_kind in {"url", "file_id"}:
+        return Prepared(original=asset, assets=(asset,))
+    image = at_detail(asset, detail)
+    notes = list(image.notes[len(asset.notes) :])
+    reasons = _reasons(image, limits, side)
+    if reasons:
+        before = image
+        image = converted(
+            image,
+            Target(
+                types=limits.image_types & {"image/png", "image/jpeg"},
+                max_side=side,
+                max_bytes=limits.image_bytes,
+            ),
+        )
+        notes.append(_note(before, image, reasons))
+    return Prepared(original=asset, assets=(image,), notes=tuple(notes))
+
+
+def _reasons(asset: ImageAsset, limits: MediaLimits, side: int | None) -> list[str]:
+    """Say why an image cannot go out as it is, as it reads after "because"."""
+    reasons = []
+    noun = NAMES[asset.mime_type]
+    if asset.mime_type not in limits.image_types:
+        reasons.append(f"{limits.provider} takes no {noun.removesuffix(' image')} images")
+    elif asset.animated and asset.mime_type not in limits.animated_types:
+        reasons.append("only its first frame is seen")
+    if asset.facts.orientation != 1:
+        reasons.append("its pixels are stored turned")
+    if asset.facts.is_cmyk:
+        reasons.append("its colours are for print (CMYK)")
+    if side is not None and max(asset.width or 0, asset.height or 0) > side:
+        reasons.append(f"{limits.provider} takes at most {side:,} px on a side")
+    if (asset.size_bytes or 0) > limits.image_bytes:
+        reasons.append(f"{limits.provider} takes at most {limits.image_bytes:,} bytes an image")
+    return reasons
+
+
+def _note(before: ImageAsset, after: ImageAsset, reasons: list[str]) -> str:
+    changes = []
+    if after.mime_type != before.mime_type:
+        changes.append(f"as {with_article(NAMES[after.mime_type])}")
+    if (after.width, after.height) != (before.width, before.height):
+        changes.append(f"scaled from {_size(before)} to {_size(after)}")
+    how = ", ".join(changes) or f"as a new {EXTENSIONS[after.mime_type].upper()} file"
+    return f"{_name(before)} is sent {how}, because {' and '.join(reasons)}."
+
+
+def _pdf(asset: PdfAsset, limits: MediaLimits, side: int | None, pdf_as: str) -> Prepared:
+    if asset.source_kind in {"url", "file_id"}:
+        if pdf_as != "pdf":
+            raise AttachmentError(
+                f"{asset.describe()} cannot be sent as {pdf_as}: its content is not here.",
+                fix="download it and attach the file by its path.",
+            )
+        return Prepared(original=asset, assets=(asset,))
+    if pdf_as == "text":
+        return _pdf_text(asset)
+    if pdf_as == "images":
+        return _pdf_images(asset, limits, side)
+    if not limits.pdf:
+        raise AttachmentError(
+            f"{limits.provider} takes no PDFs; {_name(asset)} is one.",
+            fix="send its pages as images (--pdf-as images) or its text (--pdf-as text).",
+        )
+    if (asset.size_bytes or 0) > limits.pdf_bytes:
+        raise AttachmentError(
+            f"{_name(asset)} is {asset.size_bytes:,} bytes; {limits.provider} takes PDFs of at"
+            f" most {limits.pdf_bytes:,}.",
+            fix="attach fewer pages of it, or send its text (--pdf-as text).",
+        )
+    if limits.pdf_pages is not None and (asset.pages or 0) > limits.pdf_pages:
+        raise AttachmentError(
+            f"{_name(asset)} has {asset.pages:,} pages; {limits.provider} takes at most"
+            f" {limits.pdf_pages:,}.",
+            fix="attach fewer pages of it, or send its text (--pdf-as text).",
+        )
+    return Prepared(original=asset, assets=(asset,))
+
+
+def _pdf_text(asset: PdfAsset) -> Prepared:
+    from agentcell.assets.pdf import page_texts
+
+    texts = page_texts(asset.content, _name(asset))
+    empty = [number for number, text in enumerate(texts, 1) if not text]
+    if len(empty) == len(texts):
+        raise AttachmentError(
+            f"{_name(asset)} holds no text: its pages are scans.",
+            fix="send its pages as images (--pdf-as images).",
+        )
+    shown = "\n\n".join(f"Page {number}:\n{text}" for number, text in enumerate(texts, 1))
+    notes = [f"{_name(asset)} is sent as its text, without its layout and pictures."]
+    if empty:
+        pages = ", ".join(str(number) for number in empty[:10]) + ("…" if len(empty) > 10 else "")  # noqa: PLR2004 (as many as read well)
+        notes.append(f"Page{'s' if len(empty) > 1 else ''} {pages} of it hold no text.")
+    return Prepared(original=asset, assets=(), text=shown, notes=tuple(notes))
+
+
+def _pdf_images(asset: PdfAsset, limits: MediaLimits, side: int | None) -> Prepared:
+    target = Target(
+        types=limits.image_types & {"image/png", "image/jpeg"},
+        max_side=min(PAGE_SIDE, side or PAGE_SIDE),
+        max_bytes=limits.image_bytes,
+    )
+    count = asset.pages or 0
+    pages = tuple(page_image(asset, page, target) for page in range(1, count + 1))
+    what = f"{count} images, one for each page" if count > 1 else "an image of its page"
+    return Prepared(original=asset, assets=pages, notes=(f"{_name(asset)} is sent as {what}.",))
+
+
+def _check_request(prepared: list[Prepared], limits: MediaLimits) -> None:
+    sizes = [asset.size_bytes or 0 for each in prepared for asset in each.assets]
+    total = sum((size + 2) // 3 * 4 for size in sizes)
+    if total > limits.request_bytes:
+        raise AttachmentError(
+            f"The attachments are {total:,} bytes as base64; {limits.provider} takes at most"
+            f" {limits.request_bytes:,} in a request.",
+            fix="attach fewer, or smaller ones (--detail auto).",
+        )
+
+
+def _name(asset: MediaAsset) -> str:
+    return asset.default_filename
+
+
+def _size(asset: MediaAsset) -> str:
+    return f"{asset.width} × {asset.height} px"
