@@ -181,7 +181,7 @@ class ProviderServer:
         provider = self
 
         class Handler(_Handler):
-            server_ref = provider
+            server_ref: ClassVar[ProviderServer] = provider
 
         self._httpd = _Server(("127.0.0.1", 0), Handler)
         self.port = self._httpd.server_address[1]
@@ -556,8 +556,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _stream(self, reply: Reply, model: str) -> None:
-        sent = 0
-        for event in self.server_ref.events(reply, model):
+        for sent, event in enumerate(self.server_ref.events(reply, model)):
             if sent == reply.stall:
                 self._wait(None)
             if sent == reply.cut:
@@ -573,7 +572,6 @@ class _Handler(BaseHTTPRequestHandler):
             if reply.comments:
                 self._send(f": keep-alive{reply.newline * 2}".encode(), reply)
             self._send(event, reply)
-            sent += 1
         self.wfile.write(b"0\r\n\r\n")
 
     def _send(self, data: bytes, reply: Reply) -> None:

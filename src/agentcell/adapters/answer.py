@@ -1,4 +1,4 @@
-"""The body of an HTTP answer, to what each of its events says; typed errors for all that is none."""
+"""The body of an HTTP answer, to what each of its events says; errors for all that is none."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ async def _drain(pieces: AsyncGenerator[bytes]) -> None:
                 pass
 
 
-def broken(
+def broken(  # noqa: PLR0911 (one for each way)
     error: Exception,
     origin: Origin,
     timeouts: Timeouts,

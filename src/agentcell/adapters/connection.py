@@ -58,7 +58,7 @@ class Timeouts:
         if isinstance(timeout, cls):
             return timeout
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-            raise ValueError(f"timeout is {timeout!r}; a number of seconds above 0 was expected")
+            raise TypeError(f"timeout is {timeout!r}; a number of seconds above 0 was expected")
         return cls(connect=min(10.0, timeout), first_byte=timeout, silence=timeout)
 
 

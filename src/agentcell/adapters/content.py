@@ -7,6 +7,7 @@ kind is refused here, before any request: no part is ever dropped or guessed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -59,6 +60,14 @@ class Media:
     field_name: str = "content"
     tag: str = ""
 
+    @property
+    def mime_type(self) -> str:
+        """The type that is known here; empty if only the service can tell."""
+        if self.asset is not None:
+            return self.asset.mime_type
+        match = re.match(r"data:([^;,]+)", self.url)
+        return match[1].lower() if match else ""
+
 
 Part: TypeAlias = Text | Media
 
@@ -103,6 +112,7 @@ def read_messages(messages: Iterable[Mapping[str, Any]], model: Model) -> list[T
         for media in turn.media:
             _check_place(turn.role, media, model)
             model.check_source(media.modality, media.source, media.field_name)
+            _check_type(media, model)
     if able.system_media == "user":
         turns = _hoist_system_media(turns)
     if able.tool_result_media == "user":
@@ -162,7 +172,9 @@ def _parts(content: object, role: str, number: int, model: Model) -> Iterator[Pa
             yield part
 
 
-def _part(block: object, role: str, number: int, model: Model) -> Part:
+def _part(  # noqa: PLR0911 (one for each kind)
+    block: object, role: str, number: int, model: Model
+) -> Part:
     match block:
         case str():
             return Text(block)
@@ -176,9 +188,9 @@ def _part(block: object, role: str, number: int, model: Model) -> Part:
             return Text(text)
         case {"type": "refusal", "refusal": str(text)}:
             return Text(text)
-        case {"type": "image_url" | "input_image"}:
+        case Mapping() if block.get("type") in {"image_url", "input_image"}:
             return _image_part(block, model)
-        case {"type": "file" | "input_file"}:
+        case Mapping() if block.get("type") in {"file", "input_file"}:
             return _file_part(block, model)
     kind = block.get("type") if isinstance(block, Mapping) else type(block).__name__
     raise Unsupported(
@@ -208,7 +220,9 @@ def _image_part(block: Mapping[str, Any], model: Model) -> Media:
     url, detail = image, block.get("detail")
     if isinstance(image, Mapping):
         url, detail = image.get("url"), image.get("detail") or detail
-    return _located(block, url, block.get("file_id"), FieldModality.IMAGE, model, detail=detail)
+    return _located(
+        block, FieldModality.IMAGE, model, url=url, file_id=block.get("file_id"), detail=detail
+    )
 
 
 def _file_part(block: Mapping[str, Any], model: Model) -> Media:
@@ -220,16 +234,17 @@ def _file_part(block: Mapping[str, Any], model: Model) -> Media:
     if isinstance(url, str) and url.startswith("data:image/"):
         modality = FieldModality.IMAGE
     name = file.get("filename")
-    media = _located(block, url, file.get("file_id"), modality, model)
+    media = _located(block, modality, model, url=url, file_id=file.get("file_id"))
     return replace(media, filename=name) if isinstance(name, str) and name else media
 
 
 def _located(  # noqa: PLR0913 (each comes from another key of the part)
     block: Mapping[str, Any],
-    url: object,
-    file_id: object,
     modality: FieldModality,
     model: Model,
+    *,
+    url: object,
+    file_id: object,
     detail: object = None,
 ) -> Media:
     file_id = file_id if isinstance(file_id, str) and file_id else ""
@@ -279,6 +294,18 @@ def _check_place(role: str, media: Media, model: Model) -> None:
         provider=model.provider,
         model=model.model_name,
     )
+
+
+def _check_type(media: Media, model: Model) -> None:
+    types = model.capabilities.image_types
+    kind = media.mime_type
+    if types and kind and media.modality is FieldModality.IMAGE and kind not in types:
+        raise Unsupported(
+            f"{model.name} does not read {kind}, the type of field '{media.field_name}'.",
+            fix=f"save it as {' or '.join(sorted(types))}.",
+            provider=model.provider,
+            model=model.model_name,
+        )
 
 
 def _hoist_system_media(turns: list[Turn]) -> list[Turn]:

@@ -33,6 +33,8 @@ class ModelCapabilities:
         Whether a message of the user's may hold one.
     image_sources, pdf_sources
         From where: a subset of `SOURCES`.
+    image_types
+        The types of images it reads, as ``image/png``; empty where that is not known.
     system_media
         Whether a system message may hold media: ``sent``, ``user`` (moved into the first user
         turn, marked) or ``refused``.
@@ -49,6 +51,7 @@ class ModelCapabilities:
     pdf_input: bool = False
     image_sources: frozenset[str] = SOURCES
     pdf_sources: frozenset[str] = SOURCES
+    image_types: frozenset[str] = frozenset()
     system_media: str = "refused"
     tool_result_media: str = "refused"
     tools: bool = True

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from agentcell.adapters import failures
-from agentcell.adapters.addresses import host_of
 from agentcell.adapters.answer import decode_lines
 from agentcell.adapters.content import Media, Part, Text, Turn, arguments_text
 from agentcell.adapters.data_url import media_url
@@ -24,15 +23,13 @@ from agentcell.adapters.events import (
 )
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import ModelCapabilities
-from agentcell.adapters.openai_client import OpenAIProtocolModel
+from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.settings import ToolChoice
 from agentcell.adapters.sse import ServerEvent
 from agentcell.errors import Unsupported
 from agentcell.messages import Message
 from agentcell.modality import FieldModality
-
-_OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 
 
 class LegacyOpenAIModel(OpenAIProtocolModel):
@@ -60,6 +57,7 @@ class LegacyOpenAIModel(OpenAIProtocolModel):
             image_input=True,
             image_sources=frozenset({"path", "bytes", "base64", "url"}),
             pdf_sources=frozenset({"path", "bytes", "base64", "file_id"}),
+            image_types=IMAGE_TYPES if is_openai(self.base_url) else frozenset(),
         )
 
     def encode(
@@ -70,8 +68,7 @@ class LegacyOpenAIModel(OpenAIProtocolModel):
     ) -> dict[str, Any]:
         """Return the body of the request. Nothing is sent."""
         request = read_request(self, messages, tools, settings)
-        host = host_of(self.base_url)
-        return encode(request, for_openai=f".{host}".endswith(_OPENAI_HOSTS), name=self.name)
+        return encode(request, for_openai=is_openai(self.base_url), name=self.name)
 
     def decoder(self, origin: Origin) -> ChatDecoder:
         """Return a decoder for one answer."""
@@ -340,11 +337,10 @@ class ChatDecoder:
         Ollama has sent every call with index 0, and Gemini's compatible endpoint none at all:
         a new id begins a new call.
         """
-        place = self._at.get(given) if isinstance(given, int) else len(self._calls) - 1
-        is_new = place is None or place < 0
-        if not is_new and call_id and self._calls[place]["id"] not in {"", call_id}:
-            is_new = True
-        if is_new:
+        place = len(self._calls) - 1
+        if isinstance(given, int):
+            place = self._at.get(given, -1)
+        if place < 0 or (call_id and self._calls[place]["id"] not in {"", call_id}):
             place = len(self._calls)
             empty = {"name": "", "arguments": ""}
             self._calls.append({"id": call_id, "type": "function", "function": empty})

@@ -14,6 +14,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters import failures
+from agentcell.adapters.addresses import host_of
 from agentcell.adapters.answer import broken
 from agentcell.adapters.connection import shared_client
 from agentcell.adapters.remote import Prepared, RemoteModel
@@ -22,6 +23,15 @@ from agentcell.errors import ModelError
 if TYPE_CHECKING:
     import httpx2
     import openai
+
+
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+"""What OpenAI reads (https://platform.openai.com/docs/guides/images, read 2026-11-29)."""
+
+
+def is_openai(url: str) -> bool:
+    """Return whether `url` is an address of OpenAI's own, or of OpenAI's models at Azure."""
+    return f".{host_of(url)}".endswith((".openai.com", ".openai.azure.com"))
 
 
 class OpenAIProtocolModel(RemoteModel):
@@ -42,7 +52,7 @@ class OpenAIProtocolModel(RemoteModel):
             timeouts.first_byte, connect=timeouts.connect, pool=timeouts.connect
         )
         try:
-            return await client.post(
+            answer: Any = await client.post(
                 self.path,
                 cast_to=httpx2.Response,
                 content=prepared.data,
@@ -54,18 +64,19 @@ class OpenAIProtocolModel(RemoteModel):
             failure = _failure(error, prepared)
             _redact(error, prepared.origin.key)
             raise failure from error
+        return answer  # type: ignore[no-any-return]
 
     async def _client(self, prepared: Prepared) -> openai.AsyncOpenAI:
         """Return this model's client on the running loop."""
         loop = asyncio.get_running_loop()
         identity = (prepared.origin.key, prepared.origin.address)
         with _lock:
-            known = _clients.get(self, {}).get(loop)
+            of_model = _clients.setdefault(self, weakref.WeakKeyDictionary())
+            known = of_model.get(loop)
         if known is not None and known[0] == identity and not known[1].is_closed():
             return known[1]
         client = _new_client(prepared, await shared_client())
         with _lock:
-            of_model = _clients.setdefault(self, weakref.WeakKeyDictionary())
             of_model[loop] = (identity, client)
         return client
 

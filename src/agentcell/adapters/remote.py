@@ -87,6 +87,8 @@ class RemoteModel(Model):
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(model_name, invoke_settings)
+        self._given_key = api_key or None
+        self._given_url = base_url or None
         overrides = dict(capability_overrides or {})
         if system_media is not None:
             overrides["system_media"] = system_media
@@ -96,8 +98,6 @@ class RemoteModel(Model):
         for name in ("system_media", "tool_result_media"):
             if (place := getattr(self.capabilities, name)) not in _PLACES:
                 raise ValueError(f"{name} is {place!r}; one of {_PLACES} was expected")
-        self._given_key = api_key or None
-        self._given_url = base_url or None
         self._timeouts = Timeouts.of(timeout)
         self._policy = RetryPolicy.of(max_retries)
         self._extra_headers = dict(extra_headers or {})
@@ -223,7 +223,7 @@ class RemoteModel(Model):
         """Check everything that can be checked without the service."""
         if unknown := options.keys() - {"timeout", "max_retries", "extra_headers", "extra_body"}:
             raise Unsupported(
-                f"{self.name} takes no argument {sorted(unknown)[0]!r} for a call.",
+                f"{self.name} takes no argument {min(unknown)!r} for a call.",
                 fix="use settings={…}, timeout, max_retries, extra_headers or extra_body.",
                 provider=self.provider,
                 model=self.model_name,

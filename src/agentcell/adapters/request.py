@@ -69,9 +69,7 @@ def read_request(
     asked = Asked(model.provider, model.model_name)
     names = [tool.name for tool in read if tool.name]
     if twice := {name for name in names if names.count(name) > 1}:
-        asked.refuse(
-            f"Two tools are called {sorted(twice)[0]!r}.", "give each tool a name of its own."
-        )
+        asked.refuse(f"Two tools are called {min(twice)!r}.", "give each tool a name of its own.")
     if read and not model.capabilities.tools:
         asked.refuse(f"{asked.name} calls no tools.", "leave the tools out, or use another model.")
     merged = {**model.invoke_settings, **(settings or {})}

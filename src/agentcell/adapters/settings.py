@@ -143,7 +143,7 @@ def _number(low: float, high: float) -> Callable[[str, Any, Asked], float]:
             number = float(value)
             if math.isfinite(number) and low <= number <= high:
                 return number
-        _refuse_value(name, value, f"a number from {low:g} to {high:g}", asked)
+        return _refuse_value(name, value, f"a number from {low:g} to {high:g}", asked)
 
     return check
 
@@ -162,13 +162,13 @@ def _is_integer(value: object) -> bool:
 def _count(name: str, value: Any, asked: Asked) -> int:
     if _is_integer(value) and int(value) >= 1:
         return int(value)
-    _refuse_value(name, value, "a whole number, at least 1", asked)
+    return _refuse_value(name, value, "a whole number, at least 1", asked)
 
 
 def _seed(name: str, value: Any, asked: Asked) -> int:
     if _is_integer(value) and -(2**63) <= int(value) < 2**63:
         return int(value)
-    _refuse_value(name, value, "a whole number of at most 64 bits", asked)
+    return _refuse_value(name, value, "a whole number of at most 64 bits", asked)
 
 
 def _stops(name: str, value: Any, asked: Asked) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ def _stops(name: str, value: Any, asked: Asked) -> tuple[str, ...]:
         and all(isinstance(stop, str) and stop for stop in stops)
     ):
         return tuple(stops)
-    _refuse_value(name, value, f"a text, or 1 to {MOST_STOPS} texts", asked)
+    return _refuse_value(name, value, f"a text, or 1 to {MOST_STOPS} texts", asked)
 
 
 def _tool_choice(name: str, value: Any, asked: Asked) -> ToolChoice:
@@ -192,7 +192,7 @@ def _tool_choice(name: str, value: Any, asked: Asked) -> ToolChoice:
         chosen = function.get("name") if isinstance(function, Mapping) else value.get("name")
         if isinstance(chosen, str) and chosen:
             return ToolChoice("tool", chosen)
-    _refuse_value(name, value, "'auto', 'none', 'required' or a tool's name", asked)
+    return _refuse_value(name, value, "'auto', 'none', 'required' or a tool's name", asked)
 
 
 def _usable_choice(
@@ -217,20 +217,22 @@ def _reasoning(name: str, value: Any, asked: Asked) -> Mapping[str, Any]:
     fields = {"effort": value} if isinstance(value, str) else value
     if isinstance(fields, Mapping) and fields and fields.get("effort", "low") in EFFORTS:
         return {key: item for key, item in fields.items() if item is not None}
-    _refuse_value(name, value, f"one of {', '.join(EFFORTS)}", asked)
+    return _refuse_value(name, value, f"one of {', '.join(EFFORTS)}", asked)
 
 
 def _schema(_name: str, value: Any, asked: Asked) -> Schema:
     try:
         return Schema.of(value)
     except ValueError as problem:
-        asked.refuse(str(problem), "give a JSON schema of an object, or a pydantic model class.")
+        return asked.refuse(
+            str(problem), "give a JSON schema of an object, or a pydantic model class."
+        )
 
 
 def _detail(name: str, value: Any, asked: Asked) -> str:
     if value in DETAILS:
         return str(value)
-    _refuse_value(name, value, f"one of {', '.join(DETAILS)}", asked)
+    return _refuse_value(name, value, f"one of {', '.join(DETAILS)}", asked)
 
 
 def _refuse_value(name: str, value: object, expected: str, asked: Asked) -> NoReturn:

@@ -1,0 +1,243 @@
+"""OpenAI's Responses: a request to its body. The way back is in `openai_responses_decoder`.
+
+Shapes as in the openai SDK 3.57 and its guides, read 2026-11-29.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, assert_never
+
+from agentcell.adapters.content import Media, Part, Text, Turn, arguments_text
+from agentcell.adapters.data_url import media_url
+from agentcell.adapters.failures import Origin
+from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
+from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, ResponsesDecoder
+from agentcell.adapters.request import Request, Tool, read_request
+from agentcell.adapters.settings import ToolChoice
+from agentcell.messages import Message, ToolCall
+from agentcell.modality import FieldModality
+
+_REASONING = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex|computer-use)")
+"""How ids of models that think begin. Only they may be asked for their sealed reasoning: others
+answer 400 to it."""
+
+_NEVER_SAMPLED = re.compile(
+    r"(o\d|gpt-5(-mini|-nano|-pro)?(-\d{4}.*)?$|gpt-6(\.\d)?-astra|gpt-6\.1-sol)"
+)
+"""Models that take no temperature and no top_p at all."""
+
+_SAMPLED_WITHOUT_THOUGHT = re.compile(r"gpt-[6-9]")
+"""Models that take them only with reasoning "none" (the guide to the latest models, read
+2026-11-29)."""
+
+
+class OpenAIModel(OpenAIProtocolModel):
+    """One model of OpenAI's, by Responses. Images and PDFs go anywhere in a conversation.
+
+    Parameters
+    ----------
+    model_name, api_key, base_url, and all others
+        See `RemoteModel`. The key comes from ``OPENAI_API_KEY``, the address from
+        ``OPENAI_BASE_URL``.
+
+    Notes
+    -----
+    Nothing is kept at OpenAI (``store`` is false); a model's sealed reasoning comes back with
+    its answer and is sent again with the next question.
+    """
+
+    provider = "openai"
+    path = "/responses"
+
+    def default_capabilities(self) -> ModelCapabilities:
+        """Images and PDFs from anywhere, in any place."""
+        return ModelCapabilities(
+            image_input=True,
+            pdf_input=True,
+            system_media="sent",
+            tool_result_media="sent",
+            image_types=IMAGE_TYPES,
+        )
+
+    def encode(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return the body of the request. Nothing is sent."""
+        merged = {**self.invoke_settings, **(settings or {})}
+        instead = _instead(self.model_name, merged.get("reasoning"))
+        request = read_request(self, messages, tools, settings, instead)
+        return encode(request, for_openai=is_openai(self.base_url))
+
+    def decoder(self, origin: Origin) -> ResponsesDecoder:
+        """Return a decoder for one answer."""
+        return ResponsesDecoder(origin)
+
+
+def encode(request: Request, *, for_openai: bool = True) -> dict[str, Any]:
+    """Return `request` as the body of a Responses request, streamed.
+
+    Parameters
+    ----------
+    for_openai
+        Whether it goes to OpenAI itself, which pads its events unless asked not to.
+    """
+    settings = request.settings
+    items = [item for turn in request.turns for item in _items(turn, settings.detail)]
+    body: dict[str, Any] = {
+        "model": request.model,
+        "input": items,
+        "stream": True,
+        "store": False,
+    }
+    if for_openai:
+        body["stream_options"] = {"include_obfuscation": False}
+    if _REASONING.match(request.model) or settings.reasoning is not None:
+        body["include"] = ["reasoning.encrypted_content"]
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+    if settings.tool_choice is not None:
+        body["tool_choice"] = _tool_choice(settings.tool_choice, request.tools)
+    if settings.schema is not None:
+        schema = settings.schema
+        form = {"name": schema.name, "schema": schema.document, "strict": schema.strict}
+        body["text"] = {"format": {"type": "json_schema", **form}}
+    values = {
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "max_output_tokens": settings.max_tokens,
+        "reasoning": None if settings.reasoning is None else dict(settings.reasoning),
+    }
+    body.update((key, value) for key, value in values.items() if value is not None)
+    return body
+
+
+def _instead(model: str, reasoning: object) -> dict[str, str]:
+    """Return the settings that `model` cannot take, each with what to do instead."""
+    other = f"use the same model by Chat Completions, as openai-chat/{model}, which takes it."
+    instead = {"stop": other, "seed": other}
+    effort = reasoning.get("effort") if isinstance(reasoning, Mapping) else reasoning
+    if _NEVER_SAMPLED.match(model):
+        fix = "leave it out; set reasoning or max_tokens instead."
+        instead |= {"temperature": fix, "top_p": fix}
+    elif _SAMPLED_WITHOUT_THOUGHT.match(model) and effort != "none":
+        fix = "leave it out, or set reasoning='none' with it; this model samples only unthinking."
+        instead |= {"temperature": fix, "top_p": fix}
+    return instead
+
+
+def _items(turn: Turn, detail: str) -> Iterator[dict[str, Any]]:
+    match turn.role:
+        case "assistant":
+            yield from _assistant(turn)
+        case "tool":
+            output = _content(turn.parts, detail)
+            yield {"type": "function_call_output", "call_id": turn.call_id, "output": output}
+        case role:
+            yield {"role": role, "content": _content(turn.parts, detail)}
+
+
+def _assistant(turn: Turn) -> Iterator[dict[str, Any]]:
+    """Yield an earlier answer's items in the order in which they came.
+
+    A reasoning item must stand before the item that it led to. The text and the calls are those
+    of the message, which may have been changed since; the kept parts only say where and how.
+    """
+    kept = [part["item"] for part in turn.opaque if _is_ours(part)]
+    calls = {call.id: call for call in turn.calls}
+    texts = _split(turn.text, [item["length"] for item in kept if item["type"] == "message"])
+    for item in kept:
+        match item["type"]:
+            case "message":
+                if texts:
+                    yield _message(texts.pop(0), item.get("phase"))
+            case "function_call":
+                if call := calls.pop(item["call_id"], None):
+                    yield _call(call)
+            case _:
+                yield dict(item)
+    yield from (_message(text, None) for text in texts)
+    yield from map(_call, calls.values())
+
+
+def _split(text: str, lengths: list[int]) -> list[str]:
+    """Return `text` as the messages that it came in, or whole if it is not what came."""
+    texts, at = [], 0
+    for length in lengths:
+        texts.append(text[at : at + length])
+        at += length + len(SEPARATOR)
+    if SEPARATOR.join(texts) == text:
+        return texts
+    return [text] if text else []
+
+
+def _is_ours(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("provider") == OPAQUE
+
+
+def _message(text: str, phase: object) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {**message, "phase": phase} if isinstance(phase, str) else message
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    # Without an "id": that is the item's own (fc_…), and the API refuses the call's in its place.
+    return {
+        "type": "function_call",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": arguments_text(call),
+    }
+
+
+def _content(parts: Sequence[Part], detail: str) -> str | list[dict[str, Any]]:
+    if not parts:
+        return ""
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    return [_part(part, detail) for part in parts]
+
+
+def _part(part: Part, detail: str) -> dict[str, Any]:
+    match part:
+        case Text():
+            return {"type": "input_text", "text": part.text}
+        case Media():
+            is_image = part.modality is FieldModality.IMAGE
+            where = {"file_id": part.file_id} if part.source == "file_id" else None
+            if is_image:
+                level = part.detail or detail or "auto"
+                where = where or {"image_url": media_url(part)}
+                return {"type": "input_image", "detail": level, **where}
+            if where is None and part.source == "url":
+                where = {"file_url": media_url(part)}
+            # The data of a file is a data URL too; bare base64 is answered with 400.
+            where = where or {"filename": part.filename, "file_data": media_url(part)}
+            return {"type": "input_file", **where}
+        case _:
+            assert_never(part)
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    if tool.builtin is not None:
+        return dict(tool.builtin)
+    function = {
+        "type": "function",
+        "name": tool.name,
+        "parameters": dict(tool.parameters),
+        "strict": tool.strict,  # left out it would mean true here, and most schemas are not
+    }
+    return {**function, "description": tool.description} if tool.description else function
+
+
+def _tool_choice(choice: ToolChoice, tools: Iterable[Tool]) -> str | dict[str, Any]:
+    if choice.mode != "tool":
+        return choice.mode
+    if any(tool.name == choice.name for tool in tools):
+        return {"type": "function", "name": choice.name}
+    return {"type": choice.name}
