@@ -180,7 +180,11 @@ def running(folder: Path, env: dict[str, str] | None = None) -> Iterator[Kernel]
     """
     manager = KernelManager(kernel_name="python3")
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    manager.start_kernel(cwd=str(folder), env={**inherited, **(env or {})})
+    manager.start_kernel(
+        extra_arguments=["--log-level=ERROR"],  # no notice that loopback is not encrypted
+        cwd=str(folder),
+        env={**inherited, **(env or {})},
+    )
     client = manager.client()
     client.start_channels()
     try:

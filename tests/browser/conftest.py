@@ -17,6 +17,8 @@ EXTERNAL = pytest.StashKey[list[str]]()
 
 HERE = Path(__file__).parent
 
+NO_BROWSER = "NO BROWSER TEST WAS RUN: there is no Chromium here (apt-get install chromium)"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test of this folder, so that `-m "not browser"` leaves them out."""
@@ -30,10 +32,9 @@ def browser() -> Iterator[Browser]:
     """Chromium; without one the tests are skipped, except where CI must have run them."""
     executable = find_chromium()
     if executable is None:
-        problem = "NO BROWSER TEST WAS RUN: there is no Chromium here (apt-get install chromium)"
         if os.environ.get("CI"):
-            pytest.fail(problem, pytrace=False)
-        pytest.skip(problem)
+            pytest.fail(NO_BROWSER, pytrace=False)
+        pytest.skip(NO_BROWSER)
     with chromium(executable) as browser:
         yield browser
 
@@ -94,8 +95,10 @@ def open_notebook(lab: Lab, page: Page, request: pytest.FixtureRequest) -> Itera
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, Any]:
-    """Note whether the test itself failed, for the fixture above."""
+    """Note whether the test itself failed; let all that have no browser share one line."""
     report = yield
+    if report.skipped and NO_BROWSER in str(report.longrepr):
+        report.longrepr = (str(HERE), 1, NO_BROWSER)
     if report.when == "call":
         item.stash[FAILED] = report.failed
     return report
