@@ -206,11 +206,15 @@ class HistoryMemory(HistoryProvider):
             messages = _within(messages, self.token_budget)
         return merge_media(messages) if self.merge_historical_media else messages
 
-    def former_tags(self, asset: MediaAsset) -> list[str]:
-        """Return every tag that the asset has had in this conversation, oldest first."""
-        identity = asset.fingerprint()
-        blocks = (block for message in self._stored() for block in blocks_of(message))
-        return list(dict.fromkeys(one.tag for one in blocks if one.fingerprint == identity))
+    def former_tags(self) -> dict[str, list[str]]:
+        """Return every tag that each attachment has had, oldest first, by its fingerprint."""
+        tags: dict[str, list[str]] = {}
+        for message in self._stored():
+            for block in blocks_of(message):
+                known = tags.setdefault(block.fingerprint, [])
+                if block.tag not in known:
+                    known.append(block.tag)
+        return tags
 
     def _stored(self) -> list[Message]:
         with self._lock:

@@ -190,24 +190,29 @@ def validate_field_value(spec: FieldSpec, value: Any) -> None:
     FieldError
         Naming the field, what it expects and what it received.
     """
-    if spec.required and (value is None or (_is_media(spec) and _is_empty(value))):
+    if spec.modality is FieldModality.TEXT and isinstance(value, (bytes, bytearray, memoryview)):
+        return  # no attachment; that it is no text either is said where it is to become text
+    is_media = spec.modality in (FieldModality.IMAGE, FieldModality.PDF)
+    if is_media and isinstance(value, (bytes, bytearray, memoryview)):
+        raise _wrong(spec, "TEXT")
+    if spec.modality is FieldModality.ANY and not spec.required:
+        return
+    check_tree(spec, Tree(value, spec.name))
+
+
+def check_tree(spec: FieldSpec, tree: Tree) -> None:
+    """Accept a value that was walked already; see `validate_field_value`."""
+    is_media = spec.modality in (FieldModality.IMAGE, FieldModality.PDF)
+    if spec.required and (tree.root is None or (is_media and not tree.has_any())):
         raise FieldError(
             f"Field '{spec.name}' expects modality '{spec.modality}', but received nothing.",
             fix=f"give '{spec.name}': it is declared as required.",
         )
-    if spec.modality is FieldModality.ANY:
-        return
-    if spec.modality is FieldModality.TEXT and isinstance(value, (str, int, float, bytes)):
-        return
-    if _is_media(spec) and isinstance(value, (bytes, bytearray, memoryview)):
-        raise _wrong(spec, "TEXT")
-    tree = Tree(value, spec.name)
     found = {str(asset.modality) for asset in tree.assets()}
+    if spec.modality is FieldModality.ANY or (spec.modality is FieldModality.TEXT and not found):
+        return
     received = "|".join(sorted(found | ({"TEXT"} if tree.has_other() else set())))
-    if spec.modality is FieldModality.TEXT:
-        if found:
-            raise _wrong(spec, received)
-    elif received not in {"", str(spec.modality)}:
+    if received not in ("", str(spec.modality)):
         raise _wrong(spec, received)
 
 
@@ -263,14 +268,6 @@ def _meant(word: str) -> FieldModality | None:
         if slip or (word.isupper() and sorted(upper) == sorted(modality)):
             return modality
     return None
-
-
-def _is_media(spec: FieldSpec) -> bool:
-    return spec.modality in (FieldModality.IMAGE, FieldModality.PDF)
-
-
-def _is_empty(value: object) -> bool:
-    return value is None or (hasattr(value, "__len__") and len(value) == 0)
 
 
 def _wrong(spec: FieldSpec, received: str) -> FieldError:

@@ -34,6 +34,9 @@ class Tree:
         The field's value.
     name
         The field's name, for error messages.
+    leaf
+        Called with what is none of the above (a path, bytes, a figure, …): returns an attachment,
+        a list of them, or text. Without it, what has no text is refused.
 
     Raises
     ------
@@ -42,8 +45,11 @@ class Tree:
         has no text of its own.
     """
 
-    def __init__(self, value: object, name: str) -> None:
+    def __init__(
+        self, value: object, name: str, leaf: Callable[[object], Any] | None = None
+    ) -> None:
         self.name = name
+        self._made = leaf
         self.root = self._plain(value, ())
 
     def assets(self) -> Iterator[MediaAsset]:
@@ -57,6 +63,10 @@ class Tree:
     def has_other(self) -> bool:
         """Whether something that is neither an attachment nor empty stands in the value."""
         return _has_other(self.root)
+
+    def has_any(self) -> bool:
+        """Whether there is anything but None, ``""`` and empty lists and mappings."""
+        return self.has_other() or next(self.assets(), None) is not None
 
     def render(self, tag_of: Callable[[MediaAsset], str]) -> str:
         """Return the value as prompt text; `tag_of` is called for each attachment, in order.
@@ -107,15 +117,17 @@ class Tree:
     def _leaf(self, value: object, above: tuple[int, ...]) -> Any:
         if isinstance(value, (dt.date, dt.time)):
             return value.isoformat()
-        if isinstance(value, os.PathLike):
-            return os.fsdecode(value)
         if isinstance(value, complex):
             return str(value)
+        if self._made is not None:
+            return self._made(value)
         if isinstance(value, (bytes, bytearray, memoryview)):
             raise self._refused(
                 f"holds {len(value):,} bytes, which are no text",
                 "use ImageAsset.from_bytes or PdfAsset.from_bytes, or decode them.",
             )
+        if isinstance(value, os.PathLike):
+            return os.fsdecode(value)
         item = getattr(value, "item", None)
         if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
             return self._plain(item(), above)

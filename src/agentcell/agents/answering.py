@@ -1,0 +1,105 @@
+"""What was observed → an answer that holds the declared outputs, asked for again if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentcell.adapters.events import Citation, Retrying, Usage
+from agentcell.agents.exchange import Step, ToolLog, exchange
+from agentcell.agents.observe import Observation
+from agentcell.agents.output import (
+    Malformed,
+    answer_error,
+    read_answer,
+    repair_note,
+    without_thoughts,
+)
+from agentcell.agents.tools import Tool
+from agentcell.messages import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFinished:
+    """The end of a step; comes last in a stream.
+
+    Parameters
+    ----------
+    output
+        What `Agent.step` returns.
+    text
+        The answer as the model wrote it, without thoughts.
+    messages
+        What followed the question: tool calls and results, the answer.
+    usage
+        Summed over every call of the step; None where no provider said.
+    """
+
+    output: dict[str, Any]
+    text: str
+    messages: tuple[Message, ...] = field(repr=False)
+    usage: Usage | None = None
+    finish_reason: str = "stop"
+    model: str = ""
+    citations: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How often an answer is asked for, the seconds between, and the rounds of tool calls."""
+
+    attempts: int
+    delay: float
+    backoff: float
+    max_rounds: int
+
+
+def answering(
+    seen: Observation,
+    tools: Mapping[str, Tool],
+    settings: Mapping[str, Any] | None,
+    *,
+    asking: Asking,
+    takes_media: bool,
+) -> Generator[Step, Any, StepFinished]:
+    """Yield what is to be done until the answer holds what it must; return it.
+
+    Only the model is asked again: a tool that was called before gives what it gave.
+
+    Raises
+    ------
+    AnswerError
+        After `asking.attempts` answers that cannot be used.
+    """
+    log = ToolLog(asking.max_rounds)
+    sent = seen.messages
+    usage: Usage | None = None
+    for attempt in range(1, asking.attempts + 1):
+        ended = yield from exchange(
+            sent, tools, settings, log=log, tags=seen.tags, takes_media=takes_media
+        )
+        result = ended.result
+        usage = result["usage"] if usage is None else usage + (result["usage"] or Usage())
+        text = without_thoughts(result["content"])
+        try:
+            output = read_answer(text, seen.outputs, result["finish_reason"])
+        except Malformed as problem:
+            if problem.final or attempt == asking.attempts:
+                raise answer_error(text, problem, seen.outputs) from None
+            wait = asking.delay * asking.backoff ** (attempt - 1)
+            yield Retrying(attempt + 1, wait, f"the answer cannot be used: {problem.problem}")
+            log.repairing = True
+            note = {"role": "user", "content": repair_note(problem.problem, seen.outputs)}
+            sent = [*sent, *(ended.messages if text else ended.messages[:-1]), note]
+            continue
+        return StepFinished(
+            output=output,
+            text=text,
+            messages=(*sent[len(seen.messages) :], *ended.messages),
+            usage=usage,
+            finish_reason=result["finish_reason"],
+            model=result["model"],
+            citations=tuple(result["citations"]),
+        )
+    raise AssertionError("the last attempt returns or raises")

@@ -1,0 +1,71 @@
+"""What an agent is given → its parts, checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agentcell.adapters.registry import resolve
+from agentcell.errors import AgentError
+from agentcell.messages import ToolCall
+from agentcell.prompts.skill import Skill, load_skill
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def checked_name(name: object) -> str:
+    """Return an agent's name, if it is one."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise AgentError(
+            f"An agent is named {str(name)[:60]!r}; letters A to Z, digits, _ and - were expected.",
+            fix='name it, for example "receipt_agent"; role_name may be any text.',
+        )
+    return name
+
+
+def checked_model(model: Any) -> Any:
+    """Return a model; a name like ``"openai/gpt-4.1"`` is looked up."""
+    if isinstance(model, str):
+        return resolve(model)
+    if not callable(getattr(model, "invoke", None)):
+        raise AgentError(
+            f"The model is {str(model)[:60]!r}; a Model was expected.",
+            fix='give one, for example model=OpenAIModel("gpt-4.1").',
+        )
+    return model
+
+
+def at_least(name: str, value: Any, least: int) -> Any:
+    """Return a number that is no less than `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+        raise AgentError(
+            f"{name} is {str(value)[:40]!r}; a number, at least {least}, was expected.",
+            fix=f"set {name} to {least} or more.",
+        )
+    return value
+
+
+def lines(text: str | Sequence[str] | None) -> str:
+    """Return a text, or several as lines of one."""
+    return text if isinstance(text, str) else "\n".join(text or ())
+
+
+def read_skills(skills: Any) -> Iterator[Skill]:
+    """Yield one or several skills; folders are read."""
+    for one in [skills] if isinstance(skills, (Skill, str, os.PathLike)) else skills or ():
+        yield one if isinstance(one, Skill) else load_skill(one)
+
+
+def is_history(memory: object) -> bool:
+    """Whether `memory` gives earlier messages."""
+    return callable(getattr(memory, "get_messages", None))
+
+
+def tool_call(given: Mapping[str, Any]) -> ToolCall:
+    """Return a call that is given as a mapping."""
+    arguments = given.get("arguments") or {}
+    if isinstance(arguments, Mapping):
+        return ToolCall(str(given.get("id") or ""), given["name"], dict(arguments))
+    return ToolCall(str(given.get("id") or ""), given["name"], {}, str(arguments))

@@ -1,0 +1,199 @@
+"""A Python function's signature and docstring → what a model is told, and its arguments checked."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from agentcell.agents.docstring import documented
+from agentcell.errors import ToolError
+
+
+class Hidden:
+    """Marks a parameter that the model neither sees nor sets: ``Annotated[Connection, Hidden]``."""
+
+
+class Arguments:
+    """The parameters of one function, as a JSON schema and as a check.
+
+    Parameters
+    ----------
+    function
+        Any callable with a readable signature.
+    hidden
+        Names of further parameters that the model does not see.
+
+    Raises
+    ------
+    ToolError
+        If a parameter's type cannot be told to a model, or a hidden name is no parameter.
+    """
+
+    def __init__(self, function: Callable[..., Any], hidden: Collection[str] = ()) -> None:
+        self.function_name = name_of(function)
+        signature = inspect.signature(function)
+        hints = _hints(function, self.function_name)
+        unknown = [name for name in hidden if name not in signature.parameters]
+        if unknown:
+            raise ToolError(
+                f"Tool '{self.function_name}' has no parameter '{unknown[0]}' to hide.",
+                fix=f"its parameters are {', '.join(signature.parameters) or 'none'}.",
+            )
+        self.parameters: dict[str, inspect.Parameter] = {}
+        self.hidden: dict[str, inspect.Parameter] = {}
+        for name, parameter in signature.parameters.items():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                continue
+            is_hidden = name in hidden or name.startswith("_") or _is_marked(hints.get(name))
+            (self.hidden if is_hidden else self.parameters)[name] = parameter
+        self._model = self._made(hints, documented(function)[1])
+        self.schema = self._schema()
+
+    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as Python values; what was not given is left to the function.
+
+        Raises
+        ------
+        ToolError
+            Saying of each wrong argument what was given and what is expected.
+        """
+        import pydantic
+
+        try:
+            checked = self._model.model_validate(dict(given))
+        except pydantic.ValidationError as error:
+            raise ToolError(
+                f"The arguments of '{self.function_name}' cannot be used: {_problems(error)}.",
+                fix=f"call it with {', '.join(self.parameters) or 'no arguments'}.",
+            ) from None
+        fields = checked.model_fields_set
+        return {
+            name: getattr(checked, f"p{at}")
+            for at, name in enumerate(self.parameters)
+            if f"p{at}" in fields
+        }
+
+    def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return `values` as positional and keyword arguments."""
+        by_place: list[Any] = []
+        by_name = dict(values)
+        for name, parameter in {**self.parameters, **self.hidden}.items():
+            if parameter.kind is parameter.POSITIONAL_ONLY and name in by_name:
+                by_place.append(by_name.pop(name))
+        return by_place, by_name
+
+    def _made(self, hints: Mapping[str, Any], texts: Mapping[str, str]) -> Any:
+        import pydantic
+
+        fields: dict[str, Any] = {}
+        for at, (name, parameter) in enumerate(self.parameters.items()):
+            hint = hints.get(name, Any)
+            default = ... if parameter.default is parameter.empty else parameter.default
+            described = _annotated_text(hint) or texts.get(name) or None
+            # Fields have names of our own: "json" or "model_x" would clash with pydantic's.
+            info = pydantic.Field(default, alias=name, description=described)
+            fields[f"p{at}"] = (hint, info)
+        config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+        try:
+            return pydantic.create_model("Arguments", __config__=config, **fields)
+        except Exception as error:
+            raise self._untellable(error) from error
+
+    def _schema(self) -> dict[str, Any]:
+        from pydantic.json_schema import GenerateJsonSchema
+
+        class Quiet(GenerateJsonSchema):
+            # A default that is no JSON is left out, without a warning.
+            ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+            def field_title_should_be_set(self, schema: Any) -> bool:
+                del schema
+                return False
+
+        try:
+            made = self._model.model_json_schema(by_alias=True, schema_generator=Quiet)
+        except Exception as error:
+            raise self._untellable(error) from error
+        schema: dict[str, Any] = {"type": "object", "properties": made.get("properties", {})}
+        if made.get("required"):
+            schema["required"] = made["required"]
+        if "$defs" in made:
+            schema["$defs"] = {
+                name: {key: value for key, value in one.items() if key != "title"}
+                for name, one in made["$defs"].items()
+            }
+        return schema
+
+    def _untellable(self, error: Exception) -> ToolError:
+        first = str(error).strip().splitlines()[0][:160]
+        return ToolError(
+            f"A parameter of tool '{self.function_name}' cannot be told to a model: {first}",
+            fix="give it a type of text, numbers, lists, dataclasses or pydantic models,"
+            " or hide it: Annotated[Type, Hidden].",
+        )
+
+
+def name_of(function: Any) -> str:
+    """Return a callable's own name; a partial's is its function's."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _hints(function: Any, name: str) -> dict[str, Any]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    routine = inspect.isroutine(function)
+    target = function.__init__ if inspect.isclass(function) else function
+    if not routine and not inspect.isclass(function):
+        target = type(function).__call__
+    plain = getattr(target, "__func__", target)
+    cells = getattr(plain, "__closure__", None) or ()
+    names = getattr(getattr(plain, "__code__", None), "co_freevars", ())
+    local = {
+        one: cell.cell_contents for one, cell in zip(names, cells, strict=False) if _full(cell)
+    }
+    try:
+        return typing.get_type_hints(target, localns=local, include_extras=True)
+    except NameError as error:
+        raise ToolError(
+            f"Tool '{name}' has a parameter whose type is not known here: {error}.",
+            fix="define the type outside of any function, before the tool.",
+        ) from error
+    except TypeError:
+        return {}  # a builtin has no hints
+
+
+def _full(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:  # a name that is bound later
+        return False
+    return True
+
+
+def _is_marked(hint: Any) -> bool:
+    marks = getattr(hint, "__metadata__", ())
+    return any(mark is Hidden or isinstance(mark, Hidden) for mark in marks)
+
+
+def _annotated_text(hint: Any) -> str:
+    for mark in getattr(hint, "__metadata__", ()):
+        if isinstance(mark, str):
+            return mark
+        described = getattr(mark, "description", None)
+        if isinstance(described, str):
+            return described
+    return ""
+
+
+def _problems(error: Any) -> str:
+    problems = []
+    for one in error.errors(include_url=False, include_context=False)[:5]:
+        place = ".".join(str(part) for part in one["loc"]) or "arguments"
+        given = "" if one["type"] == "missing" else f" (given: {repr(one['input'])[:60]})"
+        problems.append(f"{place}: {one['msg']}{given}")
+    return "; ".join(problems)
