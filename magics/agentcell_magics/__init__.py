@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agentcell.session import Session
 from agentcell_magics.agent import AgentMagics
+from agentcell_magics.cells import with_body
 from agentcell_magics.view_image import ViewImageMagics
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     loaded: _Loaded = getattr(shell, _HOME, None) or _Loaded()
     setattr(shell, _HOME, loaded)
     _register(shell, loaded)
+    if with_body not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(with_body)
     if loaded.matcher is None and getattr(shell, "Completer", None) is not None:
         from agentcell_magics.completion import matcher
 
@@ -55,6 +58,8 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     for kind, name in loaded.names:
         shell.magics_manager.magics[kind].pop(name, None)
     loaded.names.clear()
+    if with_body in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(with_body)
     if loaded.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(loaded.matcher)
     loaded.matcher = None

@@ -58,6 +58,14 @@ class AgentMagics(Magics):
         if cell is None:
             run_command(self.session, line)
             return
+        try:
+            self._ask(line, cell)
+        except KeyboardInterrupt:
+            raise Stopped("as you asked; nothing was sent.") from None
+
+    agent.__doc__ = HELP
+
+    def _ask(self, line: str, cell: str) -> None:
         options = agent_options(line)
         if not cell.strip():
             raise CellError("This %%agent cell is empty.", fix="write your question below %%agent.")
@@ -70,8 +78,6 @@ class AgentMagics(Magics):
             show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
             return
         self._run(request, options)
-
-    agent.__doc__ = HELP
 
     def _prepare(self, options: AgentOptions, text: str) -> Request:
         values = variables(self.shell)
@@ -90,11 +96,11 @@ class AgentMagics(Magics):
 
     def _run(self, request: Request, options: AgentOptions) -> None:
         live = LiveAnswer(updates=can_update(self.shell), prints=is_terminal(self.shell))
-        live.status(f"Asking {request.model.name} …")
         gathering = Gathering()
         began = time.monotonic()
         events = self.session.stream(request)
         try:
+            live.status(f"Asking {request.model.name} …")
             for event in events:
                 gathering.take(event)
                 if isinstance(event, TextDelta):
@@ -120,8 +126,8 @@ class AgentMagics(Magics):
         note: str,
     ) -> None:
         answer = self.session.answer(request)
-        live.finish(_metadata(request, answer), note)
-        if answer.status == "failed":
+        live.finish(_metadata(request, answer) if answer else None, note)
+        if answer is None or answer.status == "failed":
             return
         if not options.quiet:
             show(cards.footer(answer, "".join(gathering.thinking)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+_BARE = re.compile(r"%%(agentcell_)?agent(\s[^?]*)?$")
 _OUTPUT_NAME = re.compile(r"_\d+")
 
 
@@ -50,3 +51,13 @@ def variables(shell: InteractiveShell) -> Mapping[str, Any]:
         if _OUTPUT_NAME.fullmatch(name)
         or (not name.startswith("_") and (name not in hidden or hidden[name] is not value))
     }
+
+
+def with_body(lines: list[str]) -> list[str]:
+    """Give a cell that is only its `%%agent` line a blank body, so that the magic is called.
+
+    IPython refuses a cell magic without a body before the magic could say what to write.
+    """
+    if len(lines) == 1 and _BARE.match(lines[0].rstrip()):
+        return [lines[0].rstrip("\n") + "\n", "\n"]
+    return lines

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcell.errors import CellError
+from agentcell.prompts.fields import looks_like_modality
 from agentcell_magics.line import Option, parse
 
 AGENT_OPTIONS = (
@@ -162,6 +163,11 @@ def agent_options(line: str) -> AgentOptions:
     names = [name for name, _ in fields]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise CellError(f"-i declares {doubled[0]} twice.", fix="keep one of them.")
+    for name, raw in fields:
+        if hint := looks_like_modality(raw):
+            raise CellError(
+                f'-i {name}="{raw}": {hint}.', fix=f'write for example -i {name}="IMAGE:…".'
+            )
     settings = {k: found.pop(k) for k in ("temperature", "max_tokens") if k in found}
     if plain:
         found["model"] = plain[0]

@@ -18,7 +18,7 @@ from agentcell.adapters.model import Model
 from agentcell.adapters.registry import resolve
 from agentcell.answer import Answer
 from agentcell.assets.asset import MediaAsset
-from agentcell.errors import AgentcellError, AttachmentError
+from agentcell.errors import AgentcellError, AttachmentError, HistoryError
 from agentcell.history.turns import Conversation, Status, Turn, past_messages, system_of
 from agentcell.messages import MediaMessageBlock, Message, media_blocks
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
@@ -310,19 +310,27 @@ class Session:
         request = self.prepare(text, **options)
         for _ in self.stream(request):
             pass
-        return self.answer(request)
+        return self._whole(request)
 
     async def aask(self, text: str, **options: Any) -> Answer:
         """Like `ask`, without blocking the loop."""
         request = self.prepare(text, **options)
         async for _ in self.astream(request):
             pass
-        return self.answer(request)
+        return self._whole(request)
 
-    def answer(self, request: Request) -> Answer:
-        """Return what came of `request`; after its end."""
+    def _whole(self, request: Request) -> Answer:
+        answer = self.answer(request)
+        if answer is None:
+            raise HistoryError(
+                "The conversation was reset while its answer came.", fix="ask again."
+            )
+        return answer
+
+    def answer(self, request: Request) -> Answer | None:
+        """Return what came of `request` after its end; None if it was never begun."""
         turns = self.conversation(request.conversation).turns
-        return Answer.of(next(turn for turn in turns if turn.id == request.id))
+        return next((Answer.of(turn) for turn in turns if turn.id == request.id), None)
 
     def _commit(self, request: Request, turn: Turn) -> None:
         self.conversation(request.conversation).put(turn)
