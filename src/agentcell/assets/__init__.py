@@ -8,6 +8,7 @@ from agentcell.assets.asset import (
     asset_from_path,
     asset_from_url,
 )
+from agentcell.assets.coerce import coerce, register, unregister
 
 __all__ = [
     "ImageAsset",
@@ -16,4 +17,7 @@ __all__ = [
     "asset_from_bytes",
     "asset_from_path",
     "asset_from_url",
+    "coerce",
+    "register",
+    "unregister",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from agentcell.assets.wording import a_type
 from agentcell.errors import AttachmentError
 
 MAX_URL_CHARACTERS = 8192
@@ -26,7 +27,7 @@ def checked_url(url: object) -> str:
     """
     if not isinstance(url, str):
         raise AttachmentError(
-            f"A {type(url).__name__} was given as an address; a str was expected.",
+            f"{a_type(url, start=True)} was given as an address; a str was expected.",
             fix='give it like "https://example.org/receipt.png".',
         )
     text = url.strip()
@@ -79,7 +80,7 @@ def checked_file_id(file_id: object) -> str:
         Otherwise.
     """
     if not isinstance(file_id, str) or not file_id or _UNPRINTABLE.search(file_id):
-        shown = f"{file_id[:40]!r}" if isinstance(file_id, str) else f"a {type(file_id).__name__}"
+        shown = f"{file_id[:40]!r}" if isinstance(file_id, str) else a_type(file_id, start=True)
         raise AttachmentError(
             f"{shown} was given as a file id; the provider's name for an uploaded file,"
             " without blanks, was expected.",
@@ -110,8 +111,8 @@ def shown_url(url: str) -> str:
 
 
 def url_filename(url: str) -> str:
-    """Return the last part of the address's path, which may be empty."""
-    return _split(url).path.rpartition("/")[2]
+    """Return the last part of the address's path, decoded; it may be empty."""
+    return unquote(_split(url).path.rpartition("/")[2])
 
 
 def _split(url: str) -> SplitResult:

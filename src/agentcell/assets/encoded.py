@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from agentcell.assets.wording import a_type
 from agentcell.errors import AttachmentError
 
 _WHITESPACE = str.maketrans("", "", " \t\r\n\f\v")
@@ -45,7 +46,7 @@ def decode_text(text: str | bytes, limit: int) -> Decoded:
         text = bytes(text).decode("latin-1")
     if not isinstance(text, str):
         raise AttachmentError(
-            f"A {type(text).__name__} was given as base64; a str was expected.",
+            f"{a_type(text, start=True)} was given as base64; a str was expected.",
             fix="encode it with base64.b64encode(...).decode(), or use from_bytes.",
         )
     if len(text) > limit * 3 + 1024:  # three characters a byte: percent-encoding

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from agentcell.assets.content import Content
+from agentcell.assets.wording import a_type, short
 from agentcell.errors import AttachmentError
 
 _KINDS = (
@@ -17,27 +18,6 @@ _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
 )
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_MAX_NAME = 200
-
-
-def clean_name(name: str | None) -> str | None:
-    """Return the last part of a file's name without control characters, or None if none is left.
-
-    Slashes of both kinds separate. A name of over 200 characters keeps its beginning and ending.
-    """
-    if name is None:
-        return None
-    if not isinstance(name, str):
-        raise AttachmentError(
-            f"A {type(name).__name__} was given as filename; a str was expected.",
-            fix='give it like "receipt.png".',
-        )
-    last = _CONTROLS.sub("", re.split(r"[/\\]", name)[-1]).strip()
-    last = last.encode("utf-8", "replace").decode("utf-8")  # surrogates of undecodable names
-    if len(last) > _MAX_NAME:
-        last = f"{last[: _MAX_NAME - 21]}…{last[-20:]}"
-    return last or None
 
 
 def local_path(path: str | os.PathLike[str]) -> Path:
@@ -57,7 +37,7 @@ def local_path(path: str | os.PathLike[str]) -> Path:
         text = os.fspath(path)
     except TypeError:
         raise AttachmentError(
-            f"A {type(path).__name__} was given as a path; a str or a pathlib.Path was expected.",
+            f"{a_type(path, start=True)} was given as a path; a str or pathlib.Path was expected.",
             fix="give the file's path.",
         ) from None
     if not isinstance(text, str) or not text.strip():
@@ -110,11 +90,6 @@ def read_path(path: Path, shown: str, limit: int) -> Content:
             fix="attach a smaller copy, or one part of it.",
         )
     return content
-
-
-def short(text: str, count: int = 120) -> str:
-    """Return `text`, its middle left out if it is longer than `count` characters."""
-    return text if len(text) <= count else f"{text[: count // 2]}…{text[-count // 2 + 1 :]}"
 
 
 def _check_kind(mode: int, shown: str) -> None:

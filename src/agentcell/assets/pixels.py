@@ -139,7 +139,7 @@ def upright(facts: _Decodable, stream: BinaryIO, *, max_side: int | None = None)
         turn = facts.orientation
         if kind == "image/avif":
             turn = picture.getexif().get(274, 1)  # made by Pillow from the file's own turns
-        picture = _turned(_scaled(_eight_bits(picture), _box(picture.size, max_side)), turn)
+        picture = _turned(_scaled(eight_bits(picture), _box(picture.size, max_side)), turn)
         return _in_srgb(picture, profile)
     except Exception as error:  # Pillow's decoders raise almost anything on spoilt data
         raise Damaged(str(error)[:100] or type(error).__name__) from error
@@ -196,8 +196,8 @@ def _box(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
     )
 
 
-def _eight_bits(picture: Image) -> Image:  # noqa: PLR0911 (one for each kind of mode)
-    """Bring the modes that cannot be scaled or shown to ones that can."""
+def eight_bits(picture: Image) -> Image:  # noqa: PLR0911 (one for each kind of mode)
+    """Bring a picture to mode ``L``, ``LA``, ``RGB``, ``RGBA`` or ``CMYK``, which can be scaled."""
     mode = picture.mode
     if mode in {"P", "PA"}:
         has_alpha = mode == "PA" or "transparency" in picture.info

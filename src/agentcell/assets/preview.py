@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.header import Damaged
 from agentcell.assets.pixels import NotDrawable, as_jpeg, as_png, is_opaque, on_white, upright
+from agentcell.assets.words import alternative
 from agentcell.errors import AttachmentError
 from agentcell.modality import FieldModality
 
@@ -77,7 +79,7 @@ def preview(asset: MediaAsset, *, max_side: int = 512, page: int = 1) -> Preview
     thumbnail = _thumbnail(asset, max_side, page)
     if isinstance(thumbnail, str):
         return None
-    alt = alt_text(asset, page=page)
+    alt = alternative(asset, page)
     return Preview(thumbnail.data, thumbnail.mime_type, thumbnail.width, thumbnail.height, alt)
 
 
@@ -87,13 +89,14 @@ def preview_problem(asset: MediaAsset, *, page: int = 1) -> str:
     return thumbnail if isinstance(thumbnail, str) else ""
 
 
-def alt_text(asset: MediaAsset, *, page: int = 1) -> str:
-    """Return what a preview shows, in words: ``receipt.png: PNG image, 600 × 900 px``."""
-    facts = asset.describe().split(", ")
-    words = ", ".join(fact for fact in facts if not fact.endswith((" bytes", " kB", " MB")))
-    if asset.modality is FieldModality.PDF and (asset.pages or 0) > 1:
-        words = f"page {page} of {asset.pages}, PDF"
-    return f"{asset.filename}: {words}" if asset.filename and not asset.url else words
+def display_bundle(asset: MediaAsset) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return what Jupyter shows for an asset: a thumbnail if there is one, and words."""
+    data = {"text/plain": repr(asset)}
+    shown = preview(asset)
+    if shown is None:
+        return data, {}
+    data[shown.mime_type] = base64.b64encode(shown.data).decode("ascii")
+    return data, {shown.mime_type: {"alt": shown.alt}}
 
 
 def _thumbnail(asset: MediaAsset, max_side: int, page: int) -> _Thumbnail | str:

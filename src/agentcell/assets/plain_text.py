@@ -1,0 +1,148 @@
+"""A plain Python value -> text that is the same in every process; never an object's address."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import fractions
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import Any
+
+from agentcell.assets.tables import as_markdown, is_frame, table_of
+from agentcell.assets.wording import a_type, short
+from agentcell.errors import FieldError
+
+MAX_DEPTH = 50
+
+_ONE_LINE = 88
+_ADDRESS = re.compile(r"\bat 0x[0-9A-Fa-f]+|<[\w.]+ object|\bobject at\b")
+
+
+def plain_text(
+    value: object, name: str, *, is_attachment: Callable[[object], bool] = lambda _: False
+) -> str:
+    """Return a value as text: numbers as Python writes them, the rest like JSON.
+
+    Parameters
+    ----------
+    name
+        What to call the value in an error.
+    is_attachment
+        Says of a value within a mapping or set that it is no text.
+
+    Raises
+    ------
+    FieldError
+        If the value, or one within it, has no text of its own, or is an attachment.
+    """
+    plain = _Reader(name, is_attachment).read(value, ())
+    if isinstance(plain, str):
+        return plain
+    if isinstance(plain, (bool, int, float)) or plain is None:
+        return str(plain)
+    line = json.dumps(plain, ensure_ascii=False)
+    return line if len(line) <= _ONE_LINE else json.dumps(plain, ensure_ascii=False, indent=2)
+
+
+class _Reader:
+    def __init__(self, name: str, is_attachment: Callable[[object], bool]) -> None:
+        self._name = name
+        self._is_attachment = is_attachment
+
+    def read(self, value: object, above: tuple[int, ...]) -> Any:  # noqa: PLR0911 (one branch for each kind)
+        if value is None or isinstance(value, (bool, str)):
+            return value if value is None or isinstance(value, bool) else str(value)
+        if isinstance(value, Enum):
+            return self.read(value.value, above)
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, float):
+            return float(value)
+        if above and self._is_attachment(value):
+            raise self._refused(
+                f"holds {a_type(value)} inside another value",
+                "name the attachment itself, or give a flat list of attachments.",
+            )
+        if id(value) in above or len(above) >= MAX_DEPTH:
+            raise self._refused(
+                f"is nested deeper than {MAX_DEPTH} levels, or holds itself", "give a flat value."
+            )
+        inside = (*above, id(value))
+        members = _members(value)
+        if members is not None:
+            return {self._key(key): self.read(item, inside) for key, item in members.items()}
+        if isinstance(value, AbstractSet):
+            items = [self.read(item, inside) for item in value]
+            return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
+        if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+            return [self.read(item, inside) for item in value]
+        return self._leaf(value, inside)
+
+    def _leaf(self, value: object, above: tuple[int, ...]) -> Any:
+        if is_frame(value):
+            return as_markdown(table_of(value))
+        if isinstance(value, (dt.date, dt.time)):
+            return value.isoformat()
+        if isinstance(
+            value, (decimal.Decimal, fractions.Fraction, uuid.UUID, dt.timedelta, complex)
+        ):
+            return str(value)
+        if isinstance(value, BaseException):
+            return f"{type(value).__name__}: {value}"
+        scalar = getattr(type(value), "item", None)
+        if callable(scalar) and getattr(value, "shape", None) == ():  # a numpy number
+            plain = scalar(value)
+            if type(plain) is not type(value):
+                return self.read(plain, above)
+        kind = type(value)
+        own = kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__
+        if own and not callable(value) and not isinstance(value, (bytes, bytearray, memoryview)):
+            text = self._written(value)
+            is_bare = kind.__str__ is object.__str__ and text[:1] == "<" and text[-1:] == ">"
+            if not is_bare and not _ADDRESS.search(text):
+                return text
+        raise self._refused(
+            f"holds {a_type(value)}, which is neither an attachment nor text",
+            "give text, numbers, an image, a PDF, a figure or a table;"
+            " or teach its type with agentcell.assets.register.",
+        )
+
+    def _written(self, value: object) -> str:
+        try:
+            return str(value)
+        except Exception as error:
+            raise self._refused(
+                f"holds {a_type(value)} whose text cannot be made"
+                f" ({type(error).__name__}: {short(str(error))})",
+                "give its text yourself.",
+            ) from error
+
+    def _key(self, key: object) -> str:
+        if self._is_attachment(key):
+            raise self._refused("has an attachment as a key", "give it as a value.")
+        if isinstance(key, str):
+            return str(key)
+        plain = self.read(key, ())
+        return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+    def _refused(self, what: str, fix: str) -> FieldError:
+        return FieldError(f"'{self._name}' {what}.", fix=fix)
+
+
+def _members(value: object) -> Mapping[Any, Any] | None:
+    if isinstance(value, Mapping):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    names = getattr(type(value), "model_fields", None)  # pydantic's, without importing it
+    if isinstance(names, dict) and hasattr(value, "model_dump"):
+        return {name: getattr(value, name) for name in names}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    return None
