@@ -210,6 +210,9 @@ def broken_off(origin: Origin, reason: str) -> ModelError:
         f"The connection to {origin.name} broke before an answer came: {one_line(reason)}",
         "run the cell again.",
         retryable=True,
+        # At once: most often the service had just given up a connection that was kept open. (Seen
+        # of llama.cpp's server after each streamed answer.)
+        retry_after=0.0,
     )
 
 
