@@ -1,0 +1,194 @@
+"""A PDF's bytes -> the rows on each page: from its text layer, else by reading a picture of it.
+
+PDFium gives a line's letters with their places, but one space for any gap. Where a line is wider
+than its letters need, the places on both sides of each space tell which gaps part columns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentcell.adapters.local.rows import Box, Row, group_rows
+from agentcell.errors import AttachmentError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_READ_PAGES = 20
+"""Pages without a text layer are read as pictures at about 0.3 to 0.5 s each; this many at most."""
+
+MAX_TEXT_PAGES = 500
+"""Pages of text looked at; 1 to 2 ms each."""
+
+FEW_LETTERS = 30
+"""A page of fewer, that also holds a picture, is a scan with a stamp on it, not a text page."""
+
+_lock = threading.Lock()  # PDFium may be in one call at a time, whatever the document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdfPages:
+    """What was read of a PDF. `pages_read` is the last page looked at, of `pages`."""
+
+    rows: tuple[Row, ...]
+    pages: int
+    pages_read: int
+    pictures_read: int
+
+
+def read_pdf(data: bytes, read_image: Callable[[Image], list[Box]], *, name: str) -> PdfPages:
+    """Return the rows of the PDF in `data`.
+
+    Parameters
+    ----------
+    read_image
+        Gives the pieces of text in a picture; called for pages without a text layer, at most
+        `MAX_READ_PAGES` times.
+    name
+        What to call the file in an error.
+
+    Raises
+    ------
+    AttachmentError
+        If PDFium cannot open it.
+    """
+    import pypdfium2
+
+    with _lock:
+        try:
+            pdf = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as problem:
+            raise AttachmentError(
+                f"{name} is a PDF that cannot be opened: {str(problem).rstrip('.')}.",
+                fix="open it in a viewer and save it again, without a password.",
+            ) from None
+    try:
+        return _read_pages(pdf, read_image)
+    finally:
+        with _lock:
+            pdf.close()
+
+
+def _read_pages(pdf: Any, read_image: Callable[[Image], list[Box]]) -> PdfPages:
+    rows: list[Row] = []
+    pictures = 0
+    number = 0
+    for number in range(1, min(len(pdf), MAX_TEXT_PAGES) + 1):
+        with _lock:
+            boxes, needs_picture = _page_text(pdf, number - 1)
+            if needs_picture and pictures == MAX_READ_PAGES:
+                number -= 1  # noqa: PLW2901 (this page was not read)
+                break
+            image = _page_picture(pdf, number - 1) if needs_picture else None
+        if image is not None:
+            pictures += 1
+            boxes = max(boxes, read_image(image), key=_letters)
+        rows += group_rows(boxes, page=number)
+    return PdfPages(rows=tuple(rows), pages=len(pdf), pages_read=number, pictures_read=pictures)
+
+
+def _letters(boxes: list[Box]) -> int:
+    return sum(len(box.text) for box in boxes)
+
+
+def _page_text(pdf: Any, index: int) -> tuple[list[Box], bool]:
+    """Return the pieces in a page's text layer, and whether the page must be read as a picture."""
+    from pypdfium2 import PdfiumError
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+
+    try:
+        page = pdf[index]
+    except PdfiumError:
+        return [], False  # one broken page does not spoil the others
+    try:
+        text_page = page.get_textpage()
+        try:
+            boxes = _turned(list(_lines(text_page)), page)
+        finally:
+            text_page.close()
+        text = "".join(box.text for box in boxes)
+        letters = sum(letter.isalnum() for letter in text)
+        if letters >= FEW_LETTERS:
+            return boxes, letters < 0.4 * len(text.replace(" ", ""))
+        holds_picture = any(True for _ in page.get_objects([FPDF_PAGEOBJ_IMAGE], max_depth=4))
+        # Letters may also be drawn as outlines: a page of paths only is looked at too.
+        return boxes, holds_picture or (not letters and any(True for _ in page.get_objects()))
+    finally:
+        page.close()
+
+
+def _lines(text_page: Any) -> Iterator[Box]:
+    from pypdfium2.raw import FS_RECTF, FPDFText_GetLooseCharBox
+
+    text: str = text_page.get_text_range(errors="replace")
+    rectangle = FS_RECTF()
+
+    def place(index: int) -> tuple[float, float, float, float]:
+        if not FPDFText_GetLooseCharBox(text_page, index, ctypes.byref(rectangle)):
+            return 0.0, 0.0, 0.0, 0.0
+        return rectangle.left, -rectangle.top, rectangle.right, -rectangle.bottom
+
+    position = 0
+    for line in text.split("\r\n"):
+        start, position = position, position + len(line) + 2
+        if not line.strip():
+            continue
+        first = start + len(line) - len(line.lstrip())
+        last = start + len(line.rstrip()) - 1
+        left, top, right, bottom = place(first)
+        _, last_top, end, last_bottom = place(last)
+        size = (bottom - top) / 1.2 or 1.0  # the font's own size may be 1, scaled by a matrix
+        is_level = abs(last_bottom - bottom) < 0.7 * abs(bottom - top) and end >= left
+        if not is_level or end - left < 0.62 * size * len(line):
+            yield _box(line, left, min(top, last_top), max(right, end), max(bottom, last_bottom))
+            continue
+        piece_start, piece_left = first, left
+        for index in range(first, last):
+            if not text[index].isspace() or index == piece_start:
+                continue
+            gap_left, gap_right = place(index - 1)[2], place(index + 1)[0]
+            if gap_right - gap_left > 0.9 * size:
+                yield _box(text[piece_start:index], piece_left, top, gap_left, bottom)
+                piece_start, piece_left = index + 1, gap_right
+        yield _box(text[piece_start : last + 1], piece_left, top, end, bottom)
+
+
+def _box(text: str, left: float, top: float, right: float, bottom: float) -> Box:
+    # U+FFFE and U+0002 are what PDFium gives for a hyphen at a line's end.
+    cleaned = text.replace("\ufffe", "-").replace("\x02", "-")
+    return Box(text=cleaned, left=left, top=top, right=right, bottom=bottom)
+
+
+def _turned(boxes: list[Box], page: Any) -> list[Box]:
+    """Return the places as the page is shown: text places ignore its rotation."""
+    rotation = page.get_rotation()
+    if not rotation or not boxes:
+        return boxes
+    return [_turned_box(box, rotation) for box in boxes]
+
+
+def _turned_box(box: Box, rotation: int) -> Box:
+    left, top, right, bottom = {
+        90: (-box.bottom, box.left, -box.top, box.right),
+        180: (-box.right, -box.bottom, -box.left, -box.top),
+        270: (box.top, -box.right, box.bottom, -box.left),
+    }[rotation]
+    return Box(text=box.text, left=left, top=top, right=right, bottom=bottom)
+
+
+def _page_picture(pdf: Any, index: int) -> Image:
+    """Return the page drawn at 150 to 200 dpi, at most 3,000 pixels on its longer side."""
+    page = pdf[index]
+    try:
+        width, height = page.get_size()
+        scale = min(2.4, 3000 / max(width, height, 1.0))
+        if max(width, height) * scale < 1400:
+            scale = 1400 / max(width, height, 1.0)
+        image: Image = page.render(scale=scale).to_pil().convert("RGB")
+        return image
+    finally:
+        page.close()

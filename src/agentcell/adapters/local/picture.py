@@ -1,0 +1,194 @@
+"""A picture file's bytes -> upright, straight pictures of a size that a text recogniser reads well.
+
+The angle is measured on the pixels: rows of text, seen from their side, alternate most sharply
+between ink and paper when they lie level. That is exact where boxes round the words are not: on
+a receipt of even lines, label one and price two line up as well as label one and price one.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from agentcell.errors import AttachmentError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LONGEST_SIDE = 3000
+"""Pixels. A4 at 250 dpi; the recogniser gains nothing from more."""
+
+SHORTEST_SIDE = 600
+"""Pixels. Smaller pictures are enlarged, up to 3 times: letters under 10 pixels are misread."""
+
+TALL = 2.4
+"""Height over width from which a picture (a long till roll, a scrolled page) is read in pieces."""
+
+WIDEST_ANGLE = 15.0
+"""Degrees. A picture turned further than this is not straightened."""
+
+_SAMPLE_SIDE = 640
+
+
+def opened(data: bytes, *, name: str = "The image") -> Image:
+    """Return the picture in `data` as RGB, turned as its EXIF says, of a size to be read.
+
+    Of several frames the first is taken. What is transparent becomes white, or black where the
+    visible part is light.
+
+    Raises
+    ------
+    AttachmentError
+        If Pillow cannot open it: it is damaged, or HEIC or SVG. It is called `name`.
+    """
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            # Between 89 and 179 million pixels Pillow warns, and opens; assets allow as much.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image: Image.Image = Image.open(io.BytesIO(data))
+        if image.format == "JPEG":
+            # The decoder skips what is scaled away: 4 times faster for 12 megapixels.
+            image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+        return _sized(_flat(ImageOps.exif_transpose(image)))
+    except UnidentifiedImageError:
+        problem = "is of a kind that cannot be opened here"
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        problem = f"cannot be opened: {str(error).rstrip('.')}"
+    raise AttachmentError(f"{name} {problem}.", fix="save it as PNG or JPEG and attach that.")
+
+
+def _flat(image: Image) -> Image:
+    from PIL import Image as ImageModule
+    from PIL import ImageStat
+
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        alpha = image.getchannel("A")
+        visible = ImageStat.Stat(image.convert("L"), mask=alpha.point(_opaque))
+        is_light = visible.count[0] > 0 and visible.mean[0] > 160
+        paper = ImageModule.new("RGBA", image.size, "black" if is_light else "white")
+        image = ImageModule.alpha_composite(paper, image)
+    elif image.mode.startswith("I"):
+        # 16 bits a pixel: `convert` would cut everything over 255 to white.
+        image = image.convert("I").point(_eighth_byte).convert("L")
+    return image.convert("RGB")
+
+
+def _opaque(value: float) -> float:
+    return 255 if value > 128 else 0
+
+
+def _eighth_byte(value: float) -> float:
+    return value * (1 / 256)
+
+
+def _sized(image: Image) -> Image:
+    from PIL import Image as ImageModule
+
+    width, height = image.size
+    longest = LONGEST_SIDE
+    if height > TALL * width:  # read in pieces, so only its width counts
+        longest = max(LONGEST_SIDE, min(height, round(1200 * height / width)))
+    scale = min(1.0, longest / max(width, height))
+    if min(width, height) < SHORTEST_SIDE and max(width, height) < 2 * SHORTEST_SIDE:
+        scale = min(3.0, 2 * SHORTEST_SIDE / max(width, height))
+    if scale == 1.0:
+        return image
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return image.resize(size, ImageModule.Resampling.BICUBIC if scale > 1 else _BOX)
+
+
+_BOX = 4  # PIL.Image.Resampling.BOX, without importing PIL here
+
+
+def skew(image: Image) -> float:
+    """Return by how many degrees, counter-clockwise, `image` must be turned to lie level.
+
+    0.0 where no angle is clearly better than none.
+    """
+    from PIL import Image as ImageModule
+    from PIL import ImageFilter
+
+    sample = image.convert("L")
+    scale = _SAMPLE_SIDE / max(sample.size)
+    if scale < 1:
+        size = (max(1, round(sample.width * scale)), max(1, round(sample.height * scale)))
+        sample = sample.resize(size, _BOX)
+    if min(sample.size) < 32:
+        return 0.0
+    # Edges that run across: the upper and lower ends of letters, on light and dark ground alike.
+    kernel = ImageFilter.Kernel((3, 3), [-1, -1, -1, 0, 0, 0, 1, 1, 1], scale=1, offset=128)
+    edges = sample.filter(kernel).point([_edge_strength(value) for value in range(256)])
+
+    def sharpness(angle: float) -> int:
+        turned = edges.rotate(angle, ImageModule.Resampling.NEAREST, fillcolor=0)
+        across, down = round(turned.width * 0.04), round(turned.height * 0.04)
+        inner = turned.crop((across, down, turned.width - across, turned.height - down))
+        side = inner.resize((1, inner.height), _BOX).tobytes()
+        return sum((a - b) ** 2 for a, b in zip(side, side[1:], strict=False))
+
+    level = sharpness(0.0)
+    whole = int(WIDEST_ANGLE)
+    coarse = max(range(-whole, whole + 1), key=sharpness)
+    best = max((coarse + step / 5 for step in range(-4, 5)), key=sharpness)
+    if abs(best) < 0.3 or sharpness(best) < 1.25 * level:
+        return 0.0
+    return best
+
+
+def _edge_strength(value: int) -> int:
+    return min(255, 2 * abs(value - 128)) if abs(value - 128) > 12 else 0
+
+
+def turned(image: Image, degrees: float) -> Image:
+    """Return `image` turned counter-clockwise, grown to hold its corners."""
+    from PIL import Image as ImageModule
+
+    if degrees % 90 == 0:
+        return image.rotate(degrees, expand=True)
+    # The colour of the rim, so that the new corners add no edges.
+    rim = image.resize((3, 3), _BOX)
+    corner = rim.getpixel((0, 0))
+    return image.rotate(degrees, ImageModule.Resampling.BICUBIC, expand=True, fillcolor=corner)
+
+
+def pieces(image: Image) -> Iterator[tuple[Image, int]]:
+    """Yield `image` in pieces, from the top, each with the pixels above it.
+
+    A tall one is cut where the fewest edges are, so that no line of text is cut through.
+    """
+    width, height = image.size
+    if height <= TALL * width:
+        yield image, 0
+        return
+    edges = _edges_by_row(image)
+    piece_height = round(1.6 * width)
+    top = 0
+    while height - top > TALL * width:
+        lowest, highest = top + piece_height - round(0.5 * width), top + piece_height
+        cut = min(range(lowest, highest), key=lambda row: (edges[row], -row))
+        yield image.crop((0, top, width, cut)), top
+        top = cut
+    yield image.crop((0, top, width, height)), top
+
+
+def _edges_by_row(image: Image) -> list[int]:
+    """Return how much ink each row of pixels crosses, summed over a few rows round it."""
+    from PIL import ImageFilter
+
+    kernel = ImageFilter.Kernel((3, 3), [-1, 0, 1, -1, 0, 1, -1, 0, 1], scale=1, offset=128)
+    strengths = [_edge_strength(value) for value in range(256)]
+    edges = image.convert("L").filter(kernel).point(strengths)
+    side = edges.resize((1, image.height), _BOX).tobytes()
+    return [sum(side[max(0, row - 3) : row + 4]) for row in range(len(side))]
+
+
+def encoded(image: Image) -> bytes:
+    """Return `image` as an uncompressed file: it goes no further than this process."""
+    buffer = io.BytesIO()
+    image.save(buffer, "BMP")
+    return buffer.getvalue()

@@ -1,0 +1,294 @@
+"""Text -> the dates, times, amounts, numbers and addresses in it, each as a value to compare.
+
+``27.95``, ``$27.95`` and ``27,95 €`` hold one amount; ``2026-06-13`` and ``13 June 2026`` one day.
+A date that can be read two ways (03/04/2026) keeps both days.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+Day = tuple[int | None, int | None, int | None]
+"""Year, month and day of month; None where the text does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One value in a text: where it begins and ends, and what it is.
+
+    Parameters
+    ----------
+    kind
+        ``money``, ``number``, ``percent``, ``date``, ``time``, ``phone``, ``email``, ``web`` or
+        ``code`` (an identifier: NW-20418).
+    number
+        Of money, numbers and percentages, with its sign.
+    currency
+        A code, ``"USD"``; "" where none is written.
+    days
+        Of a date: the days it can mean.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    number: Decimal | None = None
+    currency: str = ""
+    days: frozenset[Day] = frozenset()
+
+
+_MONTH_NAMES = (
+    "january february march april may june july august september october november december"
+).split()
+_MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_SHORT_YEAR = r"(?P<year>(?:19|20)\d\d|['’]?\d\d)"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?<!\d){_YEAR}\s?年\s?(?P<m>\d\d?)\s?月(?:\s?(?P<d>\d\d?)\s?[日号])?",
+        rf"(?<![\d./-]){_YEAR}\s?[-/.]\s?(?P<m>\d\d?)\s?[-/.]\s?(?P<d>\d\d?)(?=T?(?:\d\d:|\D|$))",
+        rf"(?<![\d./-])(?P<a>\d\d?)\s?(?P<by>[-/.])\s?(?P<b>\d\d?)\s?(?P=by)\s?{_SHORT_YEAR}(?!\d)",
+        rf"(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,-]*(?:of\s)?{_MONTH}[\s.,-]*{_SHORT_YEAR}(?![\d:])",
+        rf"(?<![a-z]){_MONTH}[\s.]*(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,]+{_SHORT_YEAR}(?![\d:])",
+        rf"(?<![a-z]){_MONTH}[\s.,-]*{_YEAR}(?!\d)",
+        r"(?<!\d)(?P<m>\d\d?)\s?月\s?(?P<d>\d\d?)\s?[日号]",
+        rf"(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th)?\s{_MONTH}(?![a-z])",
+        rf"(?<![a-z]){_MONTH}\.?\s(?P<d>\d\d?)(?:st|nd|rd|th)?(?![\d:.,])",
+        r"(?<!\d)(?P<year>20[0-4]\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])(?!\d)",
+    )
+]
+
+_TIME = re.compile(
+    r"(?<![\d:])(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?!\d)(?:\s?[ap]\.?m\b\.?)?"
+    r"|(?<!\d)(?:0?\d|1[0-2])\s?[ap]\.?m\b\.?"
+    r"|(?<!\d)(?:[01]?\d|2[0-3])\s?[点時时](?:\s?[0-5]?\d\s?分|半)?",
+    re.IGNORECASE,
+)
+
+_CURRENCIES = {
+    "USD": "us$ usd $ dollars dollar 美元",
+    "HKD": "hk$ hkd 港币 港元",
+    "AUD": "a$ au$ aud",
+    "CAD": "c$ ca$ cad",
+    "SGD": "s$ sgd",
+    "TWD": "nt$ twd 新台币",
+    "NZD": "nz$ nzd",
+    "EUR": "€ eur euros euro 欧元",
+    "GBP": "£ gbp pounds pound 英镑",
+    "CNY": "¥ ￥ cny rmb 元 圆 块 yuan 人民币",
+    "JPY": "jpy yen 円 日元",
+    "INR": "₹ rs. rs inr rupees rupee",
+    "MYR": "rm myr ringgit",
+    "CHF": "chf",
+    "SEK": "sek kr",
+    "NOK": "nok",
+    "DKK": "dkk",
+    "PLN": "zł pln",
+    "KRW": "₩ krw won",
+    "RUB": "₽ rub",
+    "BRL": "r$ brl",
+    "THB": "฿ thb baht",
+    "IDR": "rp idr",
+    "VND": "₫ vnd",
+    "PHP": "₱ php",
+    "MXN": "mx$ mxn",
+    "AED": "aed",
+    "ZAR": "zar",
+    "TRY": "₺ try",
+}
+_CODES = {mark: code for code, marks in _CURRENCIES.items() for mark in marks.split()}
+
+
+def _alternatives(marks: Iterator[str]) -> str:
+    ordered = sorted(marks, key=lambda mark: (-len(mark), mark))
+    return "|".join(
+        re.escape(mark) if not mark.isalpha() or not mark.isascii() else rf"\b{mark}(?![a-z])"
+        for mark in ordered
+    )
+
+
+_MARK = _alternatives(iter(_CODES))
+_DIGITS = (
+    r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d{1,3}(?:\.\d{3})+,\d\d(?!\d)"
+    r"|\d{1,3}(?:['’]\d{3})+(?:\.\d\d)?(?!\d)|\d{1,3}(?:[ \u00a0]\d{3})+,\d\d(?!\d)"
+    r"|\d+(?:[.,]\d+)?"
+)
+_AMOUNT = re.compile(
+    rf"(?P<minus>[-−–(]\s?)?(?P<before>{_MARK})?\s?(?P<inner>[-−])?(?<![A-Za-z0-9_])"
+    rf"(?P<digits>{_DIGITS})(?:\s?(?P<percent>[%％])|\s?(?P<after>{_MARK})(?!\s?\d))?"
+    rf"(?P<closing>\))?",
+    re.IGNORECASE,
+)
+
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_WEB = re.compile(
+    r"(?:https?://|www\.)[^\s，。]+|\b[\w-]+\.(?:com|org|net|cn|io|co\.uk|de|fr)\b", re.I
+)
+_PHONE = re.compile(
+    r"(?<![\w.,/-])\+?(?:\(\+?\d{1,4}\)|\d)[\d()\s.-]{5,18}\d(?![\w/]|[.,]\d)", re.IGNORECASE
+)
+_LONG_CODE = re.compile(  # an IBAN, a card
+    r"\b[A-Z]{2}\d\d(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?\b"
+    r"|(?<!\d)\d{4}(?:[ -]\d{4}){3}(?!\d)"
+)
+_CODE = re.compile(
+    r"(?<![\w.,])(?=[\w/#*-]*\d)(?=[\w/#*-]*[A-Za-z*#-])[A-Za-z0-9#*][\w/#*-]*\w(?![\w]|[.,]\d)"
+    r"|(?<![\w.,$€£¥￥-])\d{5,}(?![\w]|[.,]\d)"
+    r"|(?<!\w)[*xX•.]{2,}\s?-?\s?\d{2,6}(?!\w)"
+)
+_ORDINARY_WORD = re.compile(
+    r"\d{1,4}(?:st|nd|rd|th|x|pcs?|kg|g|ml|l|m|km|cm|mm|oz|lb|kwh|h|hrs?)?", re.IGNORECASE
+)
+
+
+def find_values(text: str) -> list[Found]:
+    """Return the values in `text`, from left to right; none lies in another."""
+    taken: list[Found] = []
+    for found in _candidates(text):
+        if all(found.end <= other.start or found.start >= other.end for other in taken):
+            taken.append(found)
+    return sorted(taken, key=lambda found: found.start)
+
+
+def _candidates(text: str) -> Iterator[Found]:
+    """Yield what may be values, the surest kinds first."""
+    if "@" in text:
+        yield from (_plain("email", match) for match in _EMAIL.finditer(text))
+    if "." in text:
+        yield from (_plain("web", match) for match in _WEB.finditer(text))
+    if not _has_digit(text):
+        return
+    yield from find_dates(text)
+    yield from (_plain("time", match) for match in _TIME.finditer(text))
+    yield from (_plain("code", match) for match in _LONG_CODE.finditer(text))
+    for match in _PHONE.finditer(text):
+        if _is_phone(match.group()):
+            yield _plain("phone", match)
+    for match in _CODE.finditer(text):
+        if not _ORDINARY_WORD.fullmatch(match.group()):
+            yield _plain("code", match)
+    yield from _amounts(text)
+
+
+def _has_digit(text: str) -> bool:
+    return any(letter.isdigit() for letter in text)
+
+
+def _plain(kind: str, match: re.Match[str]) -> Found:
+    return Found(kind=kind, text=match.group(), start=match.start(), end=match.end())
+
+
+def _is_phone(text: str) -> bool:
+    digits = sum(letter.isdigit() for letter in text)
+    if not 7 <= digits <= (15 if text.startswith("+") else 12):
+        return False
+    if re.search(r"\d[.,]\d\d(?:\s|$)", text) or re.search(r"(?:^|\s)\d(?:\s|$)", text):
+        return False  # amounts or a quantity side by side
+    if any(mark in text for mark in "+()- "):
+        return True
+    return digits in (10, 11) and text[0] in "01"
+
+
+def find_dates(text: str) -> Iterator[Found]:
+    """Yield the dates in `text`; those written in full come before those without a year."""
+    taken: list[tuple[int, int]] = []
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            days = _days(match.groupdict())
+            start, end = match.span()
+            if days and all(end <= left or start >= right for left, right in taken):
+                taken.append((start, end))
+                yield Found(kind="date", text=match.group(), start=start, end=end, days=days)
+
+
+def _days(parts: dict[str, str | None]) -> frozenset[Day]:
+    year = _year(parts.get("year"))
+    if parts.get("a"):  # 03/04/2026: two ways to read it
+        a, b = int(parts["a"] or 0), int(parts["b"] or 0)
+        return frozenset(day for day in ((year, a, b), (year, b, a)) if _is_day(day))
+    name = parts.get("month")
+    month = _MONTHS[name[:3].lower()] if name else int(parts.get("m") or 0)
+    day_of_month = int(parts["d"]) if parts.get("d") else None
+    day = (year, month, day_of_month)
+    return frozenset({day}) if _is_day(day) else frozenset()
+
+
+def _year(text: str | None) -> int | None:
+    if not text:
+        return None
+    digits = int(text.strip("'’"))
+    return digits if digits > 99 else 2000 + digits if digits < 70 else 1900 + digits
+
+
+def _is_day(day: Day) -> bool:
+    year, month, day_of_month = day
+    try:
+        datetime.date(year or 2024, month or 0, day_of_month or 1)
+    except ValueError:
+        return False
+    return True
+
+
+def _amounts(text: str) -> Iterator[Found]:
+    for match in _AMOUNT.finditer(text):
+        number = parse_number(match["digits"])
+        if number is None:
+            continue
+        currency = _CODES.get((match["before"] or match["after"] or "").lower(), "")
+        minus = match["minus"] or ""
+        decimals = re.search(r"[.,](\d+)$", match["digits"])
+        is_negative = bool(match["inner"]) or (
+            minus.strip() in ("-", "−")
+            or (minus.strip() == "(" and bool(match["closing"] and decimals))
+        )
+        kind = "number"
+        if match["percent"]:
+            kind = "percent"
+        elif currency or (decimals and len(decimals[1]) == 2):
+            kind = "money"
+        end = match.end() if is_negative else match.end() - len(match["closing"] or "")
+        start = match.start("before") if match["before"] else match.start("digits")
+        if is_negative:
+            start = match.start()
+        yield Found(
+            kind=kind,
+            text=text[start:end].strip(),
+            start=start,
+            end=end,
+            number=-number if is_negative else number,
+            currency=currency,
+        )
+
+
+def parse_number(digits: str) -> Decimal | None:
+    """Return what a written number is: the last of two marks, or one not before 3 digits, is the
+    decimal mark; ``1,540`` is 1540 and ``1.540`` is 1.54.
+    """
+    text = re.sub(r"['’\s\u00a0]", "", digits)
+    comma, point = text.rfind(","), text.rfind(".")
+    if comma >= 0 and point >= 0:
+        text = text.replace("." if comma > point else ",", "").replace(",", ".")
+    elif comma >= 0:
+        is_thousands = text.count(",") > 1 or len(text) - comma == 4
+        text = text.replace(",", "" if is_thousands else ".")
+    elif text.count(".") > 1:
+        text = text.replace(".", "")
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def currencies_in(text: str) -> list[str]:
+    """Return the currencies written beside a number in `text`, as codes."""
+    return [found.currency for found in find_values(text) if found.currency]
