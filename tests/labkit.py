@@ -334,5 +334,7 @@ def use_theme(page: Page, theme: str) -> None:
         THEMES[theme],
     )
     page.wait_for_function(
-        "light => document.body.dataset.jpThemeLight === light", arg=str(theme == "light").lower()
+        "light => document.body.dataset.jpThemeLight === light"
+        " && !document.querySelector('#jupyterlab-splash')",
+        arg=str(theme == "light").lower(),
     )

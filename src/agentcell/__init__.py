@@ -8,8 +8,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE`
     from IPython.core.interactiveshell import InteractiveShell
+
+    from agentcell.adapters.events import ModelResponseType
+    from agentcell.adapters.local import LocalModel
+    from agentcell.adapters.model import Model, ModelCapabilities
+    from agentcell.adapters.openai_chat import LegacyOpenAIModel
+    from agentcell.adapters.openai_responses import OpenAIModel
+    from agentcell.agents.agent import Agent, SingleAgent
+    from agentcell.agents.tools import tool
+    from agentcell.answer import Answer
+    from agentcell.assets.asset import ImageAsset, PdfAsset
+    from agentcell.errors import AgentcellError
+    from agentcell.history.memory import HistoryMemory
+    from agentcell.history.provider import HistoryProvider
+    from agentcell.messages import MediaMessageBlock, TextMessageBlock
+    from agentcell.modality import FieldModality
+    from agentcell.prompts.fields import FieldSpec
+    from agentcell.session import Session
 
 _WHERE = {
     "Agent": "agentcell.agents.agent",

@@ -32,7 +32,9 @@ function drawCard(model, card, pictures) {
   remove.type = "button";
   remove.setAttribute("aria-label", `Remove ${card.tag}`);
   remove.addEventListener("click", () => {
-    remove.disabled = true; // until Python has answered
+    if (remove.getAttribute("aria-disabled")) return;
+    // Until Python has answered, which a running cell delays. (`disabled` would drop the focus.)
+    remove.setAttribute("aria-disabled", "true");
     model.send({ kind: "forget", tag: card.tag });
   });
 
@@ -80,7 +82,7 @@ function render({ model, el }) {
   };
   const enable = (message) => {
     if (message.kind !== "done") return;
-    for (const button of list.querySelectorAll("button")) button.disabled = false;
+    for (const button of list.querySelectorAll("button")) button.removeAttribute("aria-disabled");
   };
 
   model.on("change:cards", showCards);
