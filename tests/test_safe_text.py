@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agentcell.markdown_code import pieces
-from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
+from agentcell.safe_text import as_html, as_literal, marked, plain, safe_markdown
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -119,6 +119,12 @@ def test_a_literal_renders_as_exactly_its_characters(text: str) -> None:
     html = MarkdownIt("gfm-like", {"html": True, "linkify": False}).renderInline(as_literal(text))
 
     assert re.sub(r"&lt;", "<", re.sub(r"&gt;", ">", re.sub("&quot;", '"', html))) == text
+
+
+def test_tags_are_marked_outside_of_code_and_of_other_marks() -> None:
+    text = "See [x_1 X].\n\nIn *this* [x_1 X]\n\n`[x_1 X]`\n\n```\n[x_1 X]\n```\n"
+
+    assert marked(text, ["[x_1 X]"]) == text.replace("See [x_1 X]", "See **[x_1 X]**")
 
 
 def test_html_text_cannot_leave_its_attribute() -> None:

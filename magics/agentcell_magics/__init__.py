@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentcell.session import Session
 from agentcell_magics.agent import AgentMagics
@@ -83,9 +83,9 @@ def current_session() -> Session:
 
 
 def _register(shell: InteractiveShell, loaded: _Loaded) -> None:
-    ours = {
-        "agent": AgentMagics(shell, loaded.session).agent,
-        "view_image": ViewImageMagics(shell, loaded.session).view_image,
+    ours: dict[str, Any] = {  # IPython's decorators are typed as if they made plain functions
+        "agent": getattr(AgentMagics(shell, loaded.session), "agent"),  # noqa: B009
+        "view_image": getattr(ViewImageMagics(shell, loaded.session), "view_image"),  # noqa: B009
     }
     taken = []
     for kind, names in _NAMES.items():

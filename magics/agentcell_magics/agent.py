@@ -9,6 +9,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from agentcell.adapters.events import Gathering, Retrying, TextDelta
 from agentcell.errors import AgentcellError, CellError, Stopped
+from agentcell.messages import media_blocks
 from agentcell.session import MAIN, Request, Session
 from agentcell_magics import cards
 from agentcell_magics.attach import attached
@@ -46,6 +47,8 @@ Options
 @magics_class
 class AgentMagics(Magics):
     """Reads the cell, asks the session, shows the answer; decides nothing else."""
+
+    shell: InteractiveShell  # type: ignore[assignment]  # never None here: it loads the class
 
     def __init__(self, shell: InteractiveShell, session: Session) -> None:
         super().__init__(shell)
@@ -95,7 +98,11 @@ class AgentMagics(Magics):
         )
 
     def _run(self, request: Request, options: AgentOptions) -> None:
-        live = LiveAnswer(updates=can_update(self.shell), prints=is_terminal(self.shell))
+        live = LiveAnswer(
+            updates=can_update(self.shell),
+            prints=is_terminal(self.shell),
+            tags=(block.tag for block in media_blocks(request.messages)),
+        )
         gathering = Gathering()
         began = time.monotonic()
         events = self.session.stream(request)

@@ -26,7 +26,7 @@ _MOST_PATHS = 200
 def matcher(session: Session) -> Callable[[CompletionContext], Any]:
     """Return the matcher for `Completer.custom_matchers`."""
 
-    @context_matcher(identifier="agentcell")  # type: ignore[untyped-decorator]
+    @context_matcher(identifier="agentcell")
     def agentcell_matcher(context: CompletionContext) -> dict[str, Any]:
         lines = context.full_text.split("\n")
         line = lines[context.cursor_line][: context.cursor_position]

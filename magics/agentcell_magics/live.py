@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
-from agentcell.safe_text import plain, safe_markdown
+from agentcell.safe_text import marked, plain, safe_markdown
 from agentcell_magics.cards import Bundle, line
 
 SHORTEST_WAIT = 1 / 15
@@ -24,9 +25,9 @@ def show(data: Bundle, metadata: Bundle | None = None, **options: Any) -> Any:
     return display(data, metadata=metadata or {}, raw=True, **options)
 
 
-def answer_bundle(text: str) -> Bundle:
-    """Return an answer's bundle: native Markdown on every host, and its source."""
-    return {"text/markdown": safe_markdown(text), "text/plain": plain(text)}
+def answer_bundle(text: str, tags: Iterable[str] = ()) -> Bundle:
+    """Return an answer's bundle: native Markdown on every host, its tags marked, and its source."""
+    return {"text/markdown": marked(safe_markdown(text), tags), "text/plain": plain(text)}
 
 
 class LiveAnswer:
@@ -38,9 +39,12 @@ class LiveAnswer:
         Whether the display may be updated; if not, it is shown once, at the end.
     prints
         Whether pieces are printed as they come, as a terminal needs it.
+    tags
+        Names of attachments, to be marked where the answer mentions them.
     """
 
-    def __init__(self, *, updates: bool, prints: bool = False) -> None:
+    def __init__(self, *, updates: bool, prints: bool = False, tags: Iterable[str] = ()) -> None:
+        self._tags = tuple(tags)
         self._updates = updates and not prints
         self._prints = prints
         self._handle: Any = None
@@ -67,14 +71,14 @@ class LiveAnswer:
         if self._prints:
             print(plain(piece), end="", flush=True)  # noqa: T201 (a terminal has no displays)
         elif self._updates and self._is_time():
-            self._send({"text/markdown": safe_markdown(self.text)})
+            self._send({"text/markdown": answer_bundle(self.text, self._tags)["text/markdown"]})
 
     def finish(self, metadata: Bundle | None = None, note: str = "") -> None:
         """Show the last state; `note` stands for the answer where there is none."""
         if self._prints:
             print(note if note and not self._text else "")  # noqa: T201
             return
-        bundle = answer_bundle(self.text) if self._text else line(note)
+        bundle = answer_bundle(self.text, self._tags) if self._text else line(note)
         if self._text or note:
             self._send(bundle, {"agentcell": metadata or {}})
 

@@ -168,7 +168,9 @@ def agent_options(line: str) -> AgentOptions:
             raise CellError(
                 f'-i {name}="{raw}": {hint}.', fix=f'write for example -i {name}="IMAGE:…".'
             )
-    settings = {k: found.pop(k) for k in ("temperature", "max_tokens") if k in found}
+    settings: dict[str, Any] = {
+        key: found.pop(key) for key in ("temperature", "max_tokens") if key in found
+    }
     if plain:
         found["model"] = plain[0]
     if not found.get("conversation", "x").strip():

@@ -101,7 +101,7 @@ def _history(session: Session, arguments: list[str]) -> None:
         for number, turn in enumerate(session.conversation(name).turns, start=1):
             asked = " ".join(turn.question.split())
             short = asked if len(asked) <= _LONGEST_QUESTION else f"{asked[:_LONGEST_QUESTION]}…"
-            marks = [turn.status] if turn.status != "complete" else []
+            marks: list[str] = [turn.status] if turn.status != "complete" else []
             marks += ["fresh start"] if turn.fresh else []
             facts.append((f"{name} {number}", " · ".join([short, turn.model, *marks])))
     show(cards.rows("Turns", facts) if facts else cards.line("No turns yet."))

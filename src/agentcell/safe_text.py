@@ -9,6 +9,7 @@ host thinks that code begins and ends.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html import escape
 
 from agentcell.markdown_code import Piece, pieces
@@ -42,6 +43,29 @@ def safe_markdown(text: str) -> str:
     Code keeps its look: a block that holds a tag is given as HTML with everything escaped.
     """
     return "".join(_safe(piece) for piece in pieces(plain(text)))
+
+
+def marked(markdown: str, names: Iterable[str]) -> str:
+    """Return Markdown in which each of `names`, an attachment's tags, stands in bold.
+
+    Code stays as it is, and so does a line that has marks of its own, where ours could end theirs.
+    """
+    known = sorted(set(names), key=len, reverse=True)
+    if not any(name in markdown for name in known):
+        return markdown
+    wanted = re.compile("|".join(map(re.escape, known)))
+    return "".join(
+        piece.text if piece.kind != "text" else _bold(piece.text, wanted)
+        for piece in pieces(markdown)
+    )
+
+
+def _bold(text: str, wanted: re.Pattern[str]) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(
+        line if re.search(r"[*_~]", wanted.sub("", line)) else wanted.sub(r"**\g<0>**", line)
+        for line in lines
+    )
 
 
 def as_literal(text: str) -> str:
