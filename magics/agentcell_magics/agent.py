@@ -48,7 +48,7 @@ Options
 class AgentMagics(Magics):
     """Reads the cell, asks the session, shows the answer; decides nothing else."""
 
-    shell: InteractiveShell  # type: ignore[assignment]  # never None here: it loads the class
+    shell: InteractiveShell  # never None here: it loads the class
 
     def __init__(self, shell: InteractiveShell, session: Session) -> None:
         super().__init__(shell)

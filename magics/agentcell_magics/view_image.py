@@ -36,7 +36,7 @@ Options
 class ViewImageMagics(Magics):
     """Reads the line, hands the picture to the session, shows it."""
 
-    shell: InteractiveShell  # type: ignore[assignment]  # never None here: it loads the class
+    shell: InteractiveShell  # never None here: it loads the class
 
     def __init__(self, shell: InteractiveShell, session: Session) -> None:
         super().__init__(shell)
