@@ -1,8 +1,7 @@
 """Runs the first notebook live and prints what a reader of it would want to know.
 
-Usage: ``python notebooks/run_demo.py [NOTEBOOK] [--save]``. The executed notebook and its HTML go
-to ``out/``; with ``--save`` the outputs also go into the notebook itself, for the commit. The exit
-code is 1 if a cell fails.
+The executed notebook and its HTML go to ``out/``; with ``--save`` the outputs also go into the
+notebook itself, for the commit. The exit code is 1 if a cell fails.
 """
 
 from __future__ import annotations
@@ -28,16 +27,17 @@ OUT = HERE.parent / "out"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def execute(notebook: Any, folder: Path) -> None:
+def execute(notebook: Any, folder: Path, log_file: Path) -> None:
     """Run every cell in a kernel of this Python, started in `folder`.
+
+    What the kernel's process writes outside of cells goes to `log_file`.
 
     Raises
     ------
     CellExecutionError
         If a cell fails. The outputs until then are in `notebook`.
     """
-    log = (OUT / "kernel.log").open("w", encoding="utf-8")
-    with log:
+    with log_file.open("w", encoding="utf-8") as log:
         manager = AsyncKernelManager(kernel_name="python3")
         client = NotebookClient(
             notebook,
@@ -83,17 +83,18 @@ def main() -> int:
     """Run it and tell; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("notebook", nargs="?", type=Path, default=HERE / "01_first_answer.ipynb")
+    parser.add_argument("--out", type=Path, default=OUT, help="the folder for what is made")
     parser.add_argument("--save", action="store_true", help="write the outputs back")
     options = parser.parse_args()
-    source: Path = options.notebook
+    source, out = options.notebook, options.out
     notebook = nbformat.read(source, as_version=4)
-    executed, page = OUT / source.name, OUT / f"{source.stem}.html"
-    OUT.mkdir(exist_ok=True)
+    executed, page = out / source.name, out / f"{source.stem}.html"
+    out.mkdir(parents=True, exist_ok=True)
     print(f"Running {relative(source)} ...", flush=True)
     began = time.monotonic()
     failure = ""
     try:
-        execute(notebook, source.parent)
+        execute(notebook, source.parent, out / "kernel.log")
     except CellExecutionError as error:
         failure = ANSI.sub("", str(error))
     seconds = time.monotonic() - began
