@@ -89,7 +89,10 @@ def coerce(value: object, *, name: str, modality: FieldModality = FieldModality.
     try:
         return _coerce(value, name, modality, (), 0)
     except AttachmentError as error:
-        raise AttachmentError(f"'{name}': {error.problem}", fix=error.fix) from error
+        unnamed = "The attachment "
+        problem = error.problem.removeprefix(unnamed)
+        between = " " if problem != error.problem else ": "
+        raise AttachmentError(f"'{name}'{between}{problem}", fix=error.fix) from error
 
 
 def _coerce(  # noqa: PLR0911 (one branch for each kind of value)

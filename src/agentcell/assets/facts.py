@@ -142,8 +142,10 @@ def check_pixels(header: Header, name: str) -> None:
 def _pdf(content: Content, name: str) -> Facts:
     check_size(content.size_bytes, "application/pdf", name)
     from agentcell.assets.pdf import count_pages
+    from agentcell.assets.pdf_streams import check_streams
 
     try:
+        check_streams(content)
         return Facts("application/pdf", pages=count_pages(content, name))
     except Damaged as problem:
         raise damaged(name, "application/pdf", str(problem)) from None

@@ -107,9 +107,10 @@ def render_page(content: Content, page: int, *, max_side: int, name: str) -> Ima
     try:
         with open_pdf(content, name) as document:
             _check_page(page, len(document), name)
+            deadline = time.monotonic() + RENDER_SECONDS
             loaded = document[page - 1]
             try:
-                return _draw(loaded, max_side)
+                return _draw(loaded, max_side, deadline)
             finally:
                 loaded.close()
     except AttachmentError:
@@ -159,7 +160,7 @@ def _text(document: Any, index: int) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def _draw(page: Any, max_side: int) -> Image:
+def _draw(page: Any, max_side: int, deadline: float) -> Image:
     import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
     from PIL import Image
 
@@ -176,15 +177,15 @@ def _draw(page: Any, max_side: int) -> Image:
     bitmap = pdfium.FPDFBitmap_CreateEx(across, down, pdfium.FPDFBitmap_BGRx, pixels, stride)
     try:
         pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, across, down, 0xFFFFFFFF)
-        _draw_within_time(pdfium, bitmap, page, (across, down))
+        _draw_until(deadline, pdfium, bitmap, page, (across, down))
     finally:
         pdfium.FPDFBitmap_Destroy(bitmap)
     return Image.frombuffer("RGB", (across, down), bytes(pixels), "raw", "BGRX", stride, 1)
 
 
-def _draw_within_time(pdfium: Any, bitmap: Any, page: Any, size: tuple[int, int]) -> None:
-    deadline = time.monotonic() + RENDER_SECONDS
-
+def _draw_until(
+    deadline: float, pdfium: Any, bitmap: Any, page: Any, size: tuple[int, int]
+) -> None:
     @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(pdfium.IFSDK_PAUSE))
     def is_late(_: object) -> int:
         return time.monotonic() > deadline
