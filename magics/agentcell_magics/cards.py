@@ -21,6 +21,9 @@ SHOWN_WIDTH = 360
 """The widest that a preview is shown, in CSS pixels: it fits a phone."""
 
 _CARD = "border-left:3px solid #888;padding:2px 10px;margin:4px 0;font-size:90%;line-height:1.5"
+_NO_MATHS = 'class="tex2jax_ignore mathjax_ignore"'
+"""Hosts look for maths in HTML as well: two prices in dollars are none."""
+
 _QUIET = "opacity:0.75;font-size:85%"
 
 _ENDS = {
@@ -67,7 +70,7 @@ def attachments(
         markdown.append(f"\n> Asked: {as_literal(short)}")
         text.append(f"Asked: {plain(short)}")
     return {
-        "text/html": f'<div style="{_CARD}">{"".join(html)}</div>',
+        "text/html": f'<div {_NO_MATHS} style="{_CARD}">{"".join(html)}</div>',
         "text/markdown": "\n".join(markdown),
         "text/plain": "\n".join(text),
     }
@@ -76,7 +79,7 @@ def attachments(
 def line(said: str) -> Bundle:
     """Return one quiet line."""
     return {
-        "text/html": f'<div style="{_QUIET}">{as_html(said)}</div>',
+        "text/html": f'<div {_NO_MATHS} style="{_QUIET}">{as_html(said)}</div>',
         "text/markdown": f"*{as_literal(said)}*",
         "text/plain": plain(said),
     }
@@ -96,7 +99,7 @@ def footer(answer: Answer, thinking: str = "") -> Bundle:
         bundle = {mime: f"{end[mime]}\n\n{bundle[mime]}" for mime in bundle}
     if thinking.strip():
         bundle["text/html"] = (
-            f'<details style="{_QUIET}"><summary>Thinking</summary>'
+            f'<details {_NO_MATHS} style="{_QUIET}"><summary>Thinking</summary>'
             f'<div style="white-space:pre-wrap">{as_html(thinking.strip())}</div></details>'
             + bundle["text/html"]
         )
@@ -122,12 +125,12 @@ def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
     facts = tuple(facts)
     cells = "".join(
         f'<tr><th style="text-align:left;padding-right:12px">{as_html(name)}</th>'
-        f'<td style="text-align:left">{as_html(value)}</td></tr>'
+        f'<td style="text-align:left;white-space:pre-wrap">{as_html(value)}</td></tr>'
         for name, value in facts
     )
     wide = max((len(name) for name, _ in facts), default=0)
     return {
-        "text/html": f'<div style="{_CARD}"><strong>{as_html(title)}</strong>'
+        "text/html": f'<div {_NO_MATHS} style="{_CARD}"><strong>{as_html(title)}</strong>'
         f"<table>{cells}</table></div>",
         "text/markdown": "\n".join(
             [f"**{as_literal(title)}**", ""]
