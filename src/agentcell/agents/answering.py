@@ -36,13 +36,13 @@ class StepFinished:
         Summed over every call of the step; None where no provider said.
     """
 
-    output: dict[str, Any]
-    text: str
+    output: dict[str, Any] = field(repr=False)
+    text: str = field(repr=False)
     messages: tuple[Message, ...] = field(repr=False)
     usage: Usage | None = None
     finish_reason: str = "stop"
     model: str = ""
-    citations: tuple[Citation, ...] = ()
+    citations: tuple[Citation, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,10 @@ def documented(function: Any) -> tuple[str, dict[str, str]]:
     """
     while isinstance(function, functools.partial):
         function = function.func
-    is_plain = inspect.isroutine(function) or inspect.isclass(function)
-    text = inspect.getdoc(function if is_plain else type(function)) or ""
+    if inspect.isroutine(function) or inspect.isclass(function):
+        text = inspect.getdoc(function) or ""
+    else:
+        text = inspect.getdoc(type(function).__call__) or inspect.getdoc(type(function)) or ""
     lines = text.splitlines()
     ends = (at for at in range(len(lines)) if _starts_section(lines, at))
     end = next(ends, len(lines))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from agentcell.adapters.events import ModelResponseType, Retrying, Usage
@@ -30,7 +30,7 @@ class ToolFinished:
     """A tool has run. `content` is what the model reads; `seconds` is how long it took."""
 
     call: ToolCall
-    content: Content
+    content: Content = field(repr=False)
     is_error: bool = False
     seconds: float = 0.0
 
@@ -47,8 +47,8 @@ class RoundsFinished:
         What came after the messages that were sent first: calls, tool results, the answer.
     """
 
-    result: dict[str, Any]
-    messages: tuple[Message, ...]
+    result: dict[str, Any] = field(repr=False)
+    messages: tuple[Message, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

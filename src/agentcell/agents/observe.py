@@ -154,7 +154,6 @@ def _trees(
                 fix="name fields by text.",
             )
     context = {**standing.attributes, **given}
-    context.pop("role_name", None)
     trees: dict[str, Tree] = {}
     for name in [*specs, *(name for name in context if name not in specs)]:
         spec = specs.get(name) or FieldSpec(name, description=name)
@@ -271,7 +270,7 @@ def _told(
 
 
 def _sections(standing: Standing, told: Mapping[str, str]) -> list[tuple[str, str]]:
-    values = {**told, "role_name": standing.role_name}
+    values = {"role_name": standing.role_name, **told}
     sections: list[tuple[str, str]] = []
     if standing.prompt_template:
         sections.append((MESSAGE_HEAD, fill(standing.prompt_template, values.get)))

@@ -31,7 +31,8 @@ from agentcell.agents.exchange import (
     exchange,
 )
 from agentcell.agents.tools import Outcome, Tool, arun, named_tools, run
-from agentcell.errors import ModelError, ToolError
+from agentcell.errors import ModelError
+from agentcell.loop import LOOP
 from agentcell.messages import Message, ToolCall, content_text, media_blocks
 from agentcell.prompts.tags import TagRegistry
 
@@ -144,15 +145,12 @@ def normal_result(model: Any, result: Any) -> dict[str, Any]:
 
 
 def run_tool(run_: Run, approve: Approve | None) -> ToolFinished:
-    """Run one tool, if it may."""
+    """Run one tool, if it may; an async `approve` is waited for."""
     began = time.perf_counter()
     if approve is not None or run_.tool.needs_approval:
         answer = approve(run_.call, run_.tool) if approve else "nobody can be asked here"
         if inspect.isawaitable(answer):
-            raise ToolError(
-                "approve is a coroutine, which a sync call cannot await.",
-                fix="use astep or astream, or give a function.",
-            )
+            answer = LOOP.run(_awaited(answer))
         if answer is not True:
             return _refused(run_.call, answer)
     outcome = run(run_.tool, run_.call, run_.tags)
@@ -160,7 +158,7 @@ def run_tool(run_: Run, approve: Approve | None) -> ToolFinished:
 
 
 async def arun_tool(run_: Run, approve: Approve | None) -> ToolFinished:
-    """Like `run_tool`; `approve` may be a coroutine function."""
+    """Like `run_tool`; a sync `approve` runs in a thread."""
     began = time.perf_counter()
     if approve is not None or run_.tool.needs_approval:
         answer: Any = "nobody can be asked here"
@@ -247,7 +245,8 @@ def streamed(model: Any, steps: Generator[Any, Any, Any], approve: Approve | Non
                 yield step
                 time.sleep(step.wait)
                 reply = None
-            case _:
+            case ToolFinished():
+                yield ToolStarted(step.call)
                 yield step
                 reply = None
 
@@ -283,7 +282,8 @@ async def astreamed(
                 yield step
                 await asyncio.sleep(step.wait)
                 reply = None
-            case _:
+            case ToolFinished():
+                yield ToolStarted(step.call)
                 yield step
                 reply = None
 
@@ -300,3 +300,7 @@ def _refused(call: ToolCall, answer: object) -> ToolFinished:
 
 def _nothing() -> None:
     pass
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer

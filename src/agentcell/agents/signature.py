@@ -6,7 +6,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from agentcell.agents.docstring import documented
 from agentcell.errors import ToolError
@@ -35,7 +35,7 @@ class Arguments:
     def __init__(self, function: Callable[..., Any], hidden: Collection[str] = ()) -> None:
         self.function_name = name_of(function)
         signature = inspect.signature(function)
-        hints = _hints(function, self.function_name)
+        hints = _hints(function, signature, self.function_name)
         unknown = [name for name in hidden if name not in signature.parameters]
         if unknown:
             raise ToolError(
@@ -44,6 +44,7 @@ class Arguments:
             )
         self.parameters: dict[str, inspect.Parameter] = {}
         self.hidden: dict[str, inspect.Parameter] = {}
+        self._defaults: dict[str, Any] = {}  # of parameters whose default is pydantic's Field
         for name, parameter in signature.parameters.items():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
@@ -73,7 +74,7 @@ class Arguments:
         return {
             name: getattr(checked, f"p{at}")
             for at, name in enumerate(self.parameters)
-            if f"p{at}" in fields
+            if f"p{at}" in fields or name in self._defaults
         }
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -87,12 +88,22 @@ class Arguments:
 
     def _made(self, hints: Mapping[str, Any], texts: Mapping[str, str]) -> Any:
         import pydantic
+        import pydantic_core
 
         fields: dict[str, Any] = {}
         for at, (name, parameter) in enumerate(self.parameters.items()):
             hint = hints.get(name, Any)
             default = ... if parameter.default is parameter.empty else parameter.default
             described = _annotated_text(hint) or texts.get(name) or None
+            if isinstance(default, pydantic.fields.FieldInfo):  # def f(x: int = Field(3, ge=0))
+                described = default.description or described
+                marks = tuple(default.metadata)  # ge=0 and the like
+                hint = Annotated[(hint, *marks)] if marks else hint
+                default = default.get_default(call_default_factory=True)
+                if default is pydantic_core.PydanticUndefined:
+                    default = ...
+                else:
+                    self._defaults[name] = default
             # Fields have names of our own: "json" or "model_x" would clash with pydantic's.
             info = pydantic.Field(default, alias=name, description=described)
             fields[f"p{at}"] = (hint, info)
@@ -143,28 +154,37 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _hints(function: Any, name: str) -> dict[str, Any]:
+def _hints(function: Any, signature: inspect.Signature, name: str) -> dict[str, Any]:
+    """Return the parameters' types. What the function returns is not asked for."""
     while isinstance(function, functools.partial):
         function = function.func
-    routine = inspect.isroutine(function)
-    target = function.__init__ if inspect.isclass(function) else function
-    if not routine and not inspect.isclass(function):
-        target = type(function).__call__
-    plain = getattr(target, "__func__", target)
+    if inspect.isclass(function):
+        function = function.__init__
+    elif not inspect.isroutine(function):
+        function = type(function).__call__
+    plain = inspect.unwrap(getattr(function, "__func__", function))
     cells = getattr(plain, "__closure__", None) or ()
     names = getattr(getattr(plain, "__code__", None), "co_freevars", ())
     local = {
         one: cell.cell_contents for one, cell in zip(names, cells, strict=False) if _full(cell)
     }
+
+    def holder() -> None: ...
+
+    holder.__annotations__ = {
+        one.name: one.annotation
+        for one in signature.parameters.values()
+        if one.annotation is not one.empty
+    }
     try:
-        return typing.get_type_hints(target, localns=local, include_extras=True)
-    except NameError as error:
+        return typing.get_type_hints(
+            holder, getattr(plain, "__globals__", {}), local, include_extras=True
+        )
+    except (NameError, SyntaxError, TypeError) as error:
         raise ToolError(
             f"Tool '{name}' has a parameter whose type is not known here: {error}.",
             fix="define the type outside of any function, before the tool.",
         ) from error
-    except TypeError:
-        return {}  # a builtin has no hints
 
 
 def _full(cell: Any) -> bool:

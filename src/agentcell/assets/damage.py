@@ -51,7 +51,8 @@ def _decode(kind: str, stream: BinaryIO) -> None:
 
     picture = open_picture(kind, stream)
     if kind == "image/jpeg":
-        picture.draft(None, (picture.width // 8, picture.height // 8))  # all data, fewer pixels
+        eighth = (max(1, picture.width // 8), max(1, picture.height // 8))
+        picture.draft(None, eighth)  # all data, fewer pixels
     try:
         picture.load()
     except Exception as error:  # Pillow's decoders raise almost anything on spoilt data

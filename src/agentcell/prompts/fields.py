@@ -95,6 +95,11 @@ class FieldSpec:
             )
         object.__setattr__(self, "modality", FieldModality.from_value(self.modality))
 
+    def __repr__(self) -> str:
+        marks = [word for word in ("many", "required") if getattr(self, word)]
+        parts = [_short(self.name), _short(self.description), str(self.modality), *marks]
+        return f"FieldSpec({', '.join(parts)})"
+
 
 def parse_field_spec(name: str, raw: Any) -> FieldSpec:
     """Return what the declaration `raw` of the field `name` says.

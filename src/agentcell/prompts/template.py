@@ -36,7 +36,7 @@ class _Found:
 def find_slots(text: str) -> list[Slot]:
     """Return every slot in `text`, in order; ``{{name}}``, the literal, is none."""
     return [
-        Slot(found.start + found.pairs // 2, found.end - found.pairs // 2, found.name)
+        Slot(found.start + found.pairs - 1, found.end - found.pairs + 1, found.name)
         for found in _find(text)
         if found.pairs % 2
     ]
