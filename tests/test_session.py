@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from agentcell.assets.asset import ImageAsset
+from agentcell.assets.asset import ImageAsset, PdfAsset
+from agentcell.assets.limits import OPENAI
 from agentcell.errors import AttachmentError, BadRequest, FieldError, StreamTruncated, Unsupported
 from agentcell.messages import MediaMessageBlock, Message, content_text
 from agentcell.session import Session
@@ -21,8 +22,12 @@ def picture(color: str = "red") -> ImageAsset:
 
 
 def media(messages: list[Message]) -> list[str]:
+    return [block.tag for block in media_of(messages)]
+
+
+def media_of(messages: list[Message]) -> list[MediaMessageBlock]:
     return [
-        block.tag
+        block
         for message in messages
         if isinstance(message["content"], list)
         for block in message["content"]
@@ -230,8 +235,6 @@ def test_a_model_that_takes_no_pdf_refuses_before_anything_is_sent(pdf: Any) -> 
 
 @pytest.fixture
 def pdf(tmp_path: Path) -> Any:
-    from agentcell.assets.asset import PdfAsset
-
     path = tmp_path / "a.pdf"
     Image.new("RGB", (20, 20)).save(path, "PDF")
     return PdfAsset.from_path(path)
@@ -269,3 +272,62 @@ def test_the_session_says_briefly_what_it_holds(session: Session) -> None:
     session.ask("see {x}", values={"x": picture()})
 
     assert repr(session) == "Session(scripted/model, 1 turns, 1 attachments)"
+
+
+class Limited(ScriptedModel):
+    """Takes what OpenAI takes."""
+
+    media_limits = OPENAI
+
+
+def test_what_a_model_does_not_take_is_converted_and_told_and_history_keeps_the_original(
+    tmp_path: Path,
+) -> None:
+    Image.new("RGB", (30, 20), "green").save(tmp_path / "scan.bmp")
+    session = Session(model := Limited())
+    request = session.prepare(
+        "{x}", values={"x": ImageAsset.from_path(tmp_path / "scan.bmp")}, cell_id="a"
+    )
+    list(session.stream(request))
+
+    (sent,) = [b for b in model.requests[0][0]["content"] if isinstance(b, MediaMessageBlock)]
+    assert sent.asset.mime_type == "image/png"
+    assert "scan.bmp is sent as a PNG image" in request.notes[0]
+    assert session.turns[0].attachments[0].asset.mime_type == "image/bmp"
+
+
+def test_a_pdf_can_go_as_images_of_its_pages_or_be_refused(tmp_path: Path) -> None:
+    page = Image.new("RGB", (200, 300), "white")
+    page.save(tmp_path / "two.pdf", "PDF", save_all=True, append_images=[page])
+    given = {"x": PdfAsset.from_path(tmp_path / "two.pdf")}
+    model = ScriptedModel(pdf_input=False)
+    session = Session(model)
+
+    with pytest.raises(Unsupported):
+        session.ask("{x}", values=given)
+    session.ask("{x}", values=given, pdf_as="images")
+    with pytest.raises(AttachmentError, match="holds no text"):
+        session.ask("{x}", values=given, pdf_as="text")
+
+    kinds = [
+        block.asset.mime_type if isinstance(block, MediaMessageBlock) else block.text
+        for block in model.requests[0][0]["content"]
+    ]
+    assert [kind for kind in kinds if kind.startswith(("image", "Page"))] == [
+        "Page 1 of [x_1 x]:",
+        kinds[2],
+        "Page 2 of [x_1 x]:",
+        kinds[4],
+    ]
+    assert kinds[2].startswith("image/")
+
+
+def test_detail_scales_a_large_picture_down(session: Session, model: ScriptedModel) -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (4000, 1000), "white").save(file, "PNG")
+    big = {"x": ImageAsset.from_bytes(file.getvalue(), filename="big.png")}
+    session.ask("{x}", values=big, detail="auto", conversation="a")
+    session.ask("{x}", values=big, conversation="b")
+
+    widths = [block.asset.width for r in model.requests for block in media_of(r)]
+    assert widths == [1568, 4000]

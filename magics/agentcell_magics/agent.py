@@ -94,6 +94,8 @@ class AgentMagics(Magics):
             settings=options.settings,
             conversation=options.conversation or MAIN,
             fresh=options.fresh,
+            detail=options.detail,
+            pdf_as=options.pdf_as,
             cell_id=cell_id(self.shell),
         )
 
@@ -147,9 +149,9 @@ def _show_question(request: Request) -> None:
     for block in question.blocks:
         if (shown := cards.picture(block)) is not None:
             show(*shown)
-    if question.blocks or question.named:
+    if question.blocks or question.named or request.notes:
         asked = question.text if question.named else ""
-        show(cards.attachments(question.blocks, asked, question.notes))
+        show(cards.attachments(question.blocks, asked, request.notes))
 
 
 def _metadata(request: Request, answer: Any) -> dict[str, Any]:
@@ -178,7 +180,7 @@ def _metadata(request: Request, answer: Any) -> dict[str, Any]:
 def _dry_run(request: Request) -> list[tuple[str, str]]:
     facts = [("model", request.model.name)]
     facts += [(name, str(value)) for name, value in request.settings.items()]
-    for number, message in enumerate(request.messages, start=1):
+    for number, message in enumerate(request.outgoing, start=1):
         facts.append((f"message {number}", f"{message['role']}: {_outline(message['content'])}"))
     return facts
 

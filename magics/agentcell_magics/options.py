@@ -62,6 +62,22 @@ AGENT_OPTIONS = (
         help="the longest answer, in tokens",
     ),
     Option(
+        flags=("--detail",),
+        key="detail",
+        kind="choice",
+        value="LEVEL",
+        choices=("auto", "high", "original"),
+        help="scale large images down (auto, high), or not (original, if not given)",
+    ),
+    Option(
+        flags=("--pdf-as",),
+        key="pdf_as",
+        kind="choice",
+        value="FORM",
+        choices=("pdf", "images", "text"),
+        help="send PDFs as they are, as images of their pages, or as their text",
+    ),
+    Option(
         flags=("-c", "--conversation"),
         key="conversation",
         kind="text",
@@ -134,6 +150,8 @@ class AgentOptions:
     output: str | None = None
     system: str | None = None
     settings: dict[str, Any]
+    detail: str = "original"
+    pdf_as: str = "pdf"
     conversation: str | None = None
     fresh: bool = False
     dry_run: bool = False

@@ -36,7 +36,11 @@ class Request:
     Parameters
     ----------
     messages
-        All that the model will read: instructions, earlier turns, the question.
+        Instructions, earlier turns and the question, with what was attached.
+    outgoing
+        The same as the model gets it: attachments made to fit.
+    notes
+        What was done to attachments, one sentence each.
     question
         The person's text with tags in it, its attachments, and what to tell the person.
     """
@@ -47,7 +51,9 @@ class Request:
     fresh: bool
     model: Model
     messages: list[Message]
+    outgoing: list[Message]
     question: Question
+    notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     system: str | None = None
 
@@ -224,6 +230,8 @@ class Session:
         settings: Mapping[str, Any] | None = None,
         conversation: str = MAIN,
         fresh: bool = False,
+        detail: str = "original",
+        pdf_as: str = "pdf",
         cell_id: str | None = None,
     ) -> Request:
         """Return the request that `text` makes; nothing is sent and nothing recorded.
@@ -242,6 +250,10 @@ class Session:
             Instructions, from this turn on; an empty text ends earlier ones.
         fresh
             The conversation starts over with this turn.
+        detail
+            ``auto`` or ``high`` scales large images down, ``original`` leaves them.
+        pdf_as
+            How PDFs go out: ``pdf``, ``images`` or ``text``.
         cell_id
             A turn of the same cell is replaced, and only turns before it are seen.
 
@@ -270,7 +282,7 @@ class Session:
         messages: list[Message] = [{"role": "system", "content": rules}] if rules else []
         messages += past
         messages.append(question.message(known=known))
-        chosen.check_media(messages)
+        ready = chosen.ready(messages, detail=detail, pdf_as=pdf_as)
         return Request(
             id=uuid.uuid4().hex[:12],
             cell_id=cell_id,
@@ -278,7 +290,9 @@ class Session:
             fresh=fresh,
             model=chosen,
             messages=messages,
+            outgoing=ready.messages,
             question=question,
+            notes=(*question.notes, *ready.notes),
             settings=dict(settings or {}),
             system=system,
         )
@@ -289,7 +303,7 @@ class Session:
         Closing the iterator early stops the answer; what came until then is kept and marked.
         """
         record = _Record(self, request)
-        answer = request.model.stream(request.messages, None, request.settings)
+        answer = request.model.stream(request.outgoing, None, request.settings)
         with record, closing(_closable(answer)) as events:
             for event in events:
                 record.take(event)
@@ -298,7 +312,7 @@ class Session:
     async def astream(self, request: Request) -> AsyncIterator[Event]:
         """Like `stream`, without blocking the loop."""
         record = _Record(self, request)
-        answer = request.model.astream(request.messages, None, request.settings)
+        answer = request.model.astream(request.outgoing, None, request.settings)
         with record:
             async with aclosing(answer) as events:  # type: ignore[type-var]
                 async for event in events:

@@ -14,6 +14,8 @@ from agentcell.adapters.events import (
     events_of,
     gather,
 )
+from agentcell.adapters.outgoing import Outgoing, outgoing
+from agentcell.assets.limits import UNLIMITED, MediaLimits
 from agentcell.errors import ModelError, Unsupported
 from agentcell.loop import LOOP
 from agentcell.messages import Message, media_blocks
@@ -80,6 +82,7 @@ class Model:
     """
 
     provider: ClassVar[str] = "custom"
+    media_limits: ClassVar[MediaLimits] = UNLIMITED
     __node_template_scope__ = "shared"
 
     def __init__(
@@ -185,6 +188,30 @@ class Model:
                 model=self.model_name,
             )
         return events_of(result)
+
+    def ready(
+        self, messages: list[Message], *, detail: str = "original", pdf_as: str = "pdf"
+    ) -> Outgoing:
+        """Return `messages` with attachments as this model takes them. Nothing is sent.
+
+        Parameters
+        ----------
+        detail
+            ``auto`` and ``high`` scale large images down, ``original`` leaves them.
+        pdf_as
+            ``pdf``, ``images`` (one for each page) or ``text``.
+
+        Raises
+        ------
+        Unsupported, AttachmentError
+            If one cannot be sent to this model, or not made to fit.
+        """
+        if pdf_as == "pdf":
+            self.check_media(messages)
+        ready = outgoing(messages, self.media_limits, detail=detail, pdf_as=pdf_as)
+        if pdf_as != "pdf":
+            self.check_media(ready.messages)
+        return ready
 
     def check_media(self, messages: list[Message]) -> None:
         """Refuse, before any request, media that this model cannot take.

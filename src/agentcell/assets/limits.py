@@ -9,7 +9,10 @@ that is too low here would refuse what it takes.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+
+from agentcell.assets.sniff import NAMES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class MediaLimits:
         The most bytes and pages of one PDF.
     request_bytes
         The most bytes of all media in a request, as base64.
+    as_stored
+        Whether the reader turns pictures by their EXIF orientation and converts colours itself.
     """
 
     provider: str
@@ -52,6 +57,7 @@ class MediaLimits:
     pdf_bytes: int
     pdf_pages: int | None = None
     request_bytes: int
+    as_stored: bool = False
 
 
 _WEB = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
@@ -97,6 +103,18 @@ GEMINI = MediaLimits(
     pdf_pages=1000,
     request_bytes=100_000_000,
 )
+
+UNLIMITED = MediaLimits(
+    provider="The model",
+    image_types=frozenset(NAMES) - {"application/pdf"},
+    animated_types=frozenset(NAMES),
+    image_bytes=sys.maxsize,
+    images=sys.maxsize,
+    pdf_bytes=sys.maxsize,
+    request_bytes=sys.maxsize,
+    as_stored=True,
+)
+"""Of a model that reads files itself, or of which nothing is known: all goes out as it is."""
 
 LIMITS = {"openai": OPENAI, "openai-chat": OPENAI_CHAT, "anthropic": ANTHROPIC, "gemini": GEMINI}
 """By the name of the protocol."""

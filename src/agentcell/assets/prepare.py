@@ -165,9 +165,9 @@ def _reasons(asset: ImageAsset, limits: MediaLimits, side: int | None) -> list[s
         reasons.append(f"{limits.provider} takes no {noun.removesuffix(' image')} images")
     elif asset.animated and asset.mime_type not in limits.animated_types:
         reasons.append("only its first frame is seen")
-    if asset.facts.orientation != 1:
+    if asset.facts.orientation != 1 and not limits.as_stored:
         reasons.append("its pixels are stored turned")
-    if asset.facts.is_cmyk:
+    if asset.facts.is_cmyk and not limits.as_stored:
         reasons.append("its colours are for print (CMYK)")
     if side is not None and max(asset.width or 0, asset.height or 0) > side:
         reasons.append(f"{limits.provider} takes at most {side:,} px on a side")

@@ -1,0 +1,73 @@
+"""Messages and what a service takes, to the messages that go out, and notes of what was changed.
+
+The originals stay as they are: history keeps what the person attached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from agentcell.assets.limits import MediaLimits
+from agentcell.assets.prepare import Prepared, prepare
+from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock, media_blocks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """What goes out.
+
+    Parameters
+    ----------
+    messages
+        The given ones, attachments replaced where they had to be.
+    notes
+        What was done, a sentence for each attachment and change.
+    """
+
+    messages: list[Message]
+    notes: tuple[str, ...] = ()
+
+
+def outgoing(
+    messages: list[Message],
+    limits: MediaLimits,
+    *,
+    detail: str = "original",
+    pdf_as: str = "pdf",
+) -> Outgoing:
+    """Return `messages` with every attachment in a form that fits `limits`.
+
+    Raises
+    ------
+    AttachmentError
+        If one cannot be made to fit.
+    """
+    assets = [block.asset for block in media_blocks(messages)]
+    prepared = prepare(assets, limits, detail=detail, pdf_as=pdf_as)
+    if all(each.assets == (each.original,) and not each.notes for each in prepared):
+        return Outgoing(messages=messages)
+    queue = iter(prepared)
+    changed = [
+        {**message, "content": [part for block in content for part in _parts(block, queue)]}
+        if isinstance(content := message.get("content"), list)
+        else message
+        for message in messages
+    ]
+    notes = dict.fromkeys(note for each in prepared for note in each.notes)
+    return Outgoing(messages=changed, notes=tuple(notes))
+
+
+def _parts(block: Block, prepared: Iterator[Prepared]) -> Iterator[Block]:
+    if not isinstance(block, MediaMessageBlock):
+        yield block
+        return
+    ready = next(prepared)
+    if not ready.assets:
+        yield TextMessageBlock(f"{block.tag} as text:\n{ready.text}")
+    elif len(ready.assets) == 1:
+        yield replace(block, asset=ready.assets[0])
+    else:
+        for page, asset in enumerate(ready.assets, start=1):
+            yield TextMessageBlock(f"Page {page} of {block.tag}:")
+            yield replace(block, asset=asset)
