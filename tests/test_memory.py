@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_kit import blue, media, red, shown
+from agent_kit import blue, media, page, png, red, shown
+from agentcell.assets.asset import ImageAsset
 from agentcell.errors import HistoryError
 from agentcell.history.memory import HistoryMemory, merge_media
 from agentcell.history.merge import estimated_tokens
 from agentcell.history.provider import HistoryProvider
+from agentcell.history.records import MissingAttachmentWarning
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
 from agentcell.prompts.tags import announcement
 
@@ -234,3 +237,65 @@ def test_a_memory_is_a_provider_and_copies_whole() -> None:
     assert len(repr(filled(1000))) < 300
     with pytest.raises(HistoryError, match="'messages' or 'turns'"):
         HistoryMemory(unit="tokens")  # type: ignore[arg-type]
+
+
+def test_a_conversation_is_kept_in_a_folder_and_read_again(tmp_path: Path) -> None:
+    memory = HistoryMemory()
+    memory.insert("user", turn("[x_1 票据]", red(), "q1 \ud800 é"))
+    memory.insert("user", turn("[x_2 d]", red(), "q2"))
+    memory.insert("user", turn("[x_3 d]", page(), "q3"))
+    web = ImageAsset.from_url("https://example.org/a.png")
+    memory.insert("user", [MediaMessageBlock(web, "x", "[x_4 d]"), {"type": "custom", "n": 1}])
+    memory.insert(
+        "assistant", "", tool_calls=[ToolCall("1", "f", {"a": [1]})], opaque=[{"id": "r"}]
+    )
+    memory.insert("tool", "7", tool_call_id="1", name="f")
+
+    memory.save(tmp_path / "talk")
+    memory.save(tmp_path / "talk")
+    again = HistoryMemory.load(tmp_path / "talk", top_k=3)
+
+    assert again.get_messages(top_k=0) == memory.get_messages(top_k=0)
+    assert len(again.get_messages()) == 3
+    kept = [file for file in (tmp_path / "talk" / "assets").rglob("*") if file.is_file()]
+    assert len(kept) == 2, "each content is kept once"
+    assert b"iVBOR" not in (tmp_path / "talk" / "messages.json").read_bytes()
+
+
+@pytest.mark.parametrize("harm", ["removed", "changed"])
+def test_an_attachment_that_is_gone_is_said_and_the_turn_stays(tmp_path: Path, harm: str) -> None:
+    memory = HistoryMemory()
+    memory.insert("user", turn("[x_1 d]", red(), "q1"))
+    memory.save(tmp_path)
+    [file] = [file for file in (tmp_path / "assets").rglob("*") if file.is_file()]
+    if harm == "removed":
+        file.unlink()
+    else:
+        file.write_bytes(png(0, 0, 255))
+
+    with pytest.warns(MissingAttachmentWarning, match=r"\[x_1 d\]"):
+        again = HistoryMemory.load(tmp_path)
+
+    assert shown(again.get_messages()[0])["content"] == [
+        {"text": "Attached image [x_1 d]:"},
+        {"text": "(The attachment [x_1 d] is no longer here.)"},
+        {"text": "q1"},
+    ]
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"messages": 5}', '{"messages": [{"role": 1}]}'])
+def test_what_is_no_kept_conversation_is_told(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "messages.json").write_text(text)
+
+    with pytest.raises(HistoryError):
+        HistoryMemory.load(tmp_path)
+
+
+def test_a_message_that_is_no_json_is_told(tmp_path: Path) -> None:
+    memory = HistoryMemory()
+    memory.insert("assistant", "x", opaque=[object()])
+
+    with pytest.raises(HistoryError, match="cannot be kept"):
+        memory.save(tmp_path)
+    assert not (tmp_path / "messages.json").exists()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Literal
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.errors import HistoryError
 from agentcell.history.merge import blocks_of, copied, estimated_tokens, merge_media
 from agentcell.history.provider import HistoryProvider
+from agentcell.history.records import AssetFolder, from_record, to_record, write_whole
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock
 
 __all__ = ["HistoryMemory", "merge_media"]
@@ -215,6 +219,55 @@ class HistoryMemory(HistoryProvider):
                 if block.tag not in known:
                     known.append(block.tag)
         return tags
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Keep the conversation in a folder: ``messages.json``, and attachments in ``assets/``.
+
+        Raises
+        ------
+        HistoryError
+            If the folder cannot be written, or a message holds what is no JSON.
+        """
+        place = Path(folder)
+        store = AssetFolder(place / "assets")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            records = [to_record(message, store) for message in self._stored()]
+            text = json.dumps({"version": 1, "messages": records}, ensure_ascii=False, indent=1)
+            write_whole(place / "messages.json", text.encode("utf-8", "surrogatepass"))
+        except (OSError, TypeError, ValueError) as error:
+            raise HistoryError(
+                f"The conversation cannot be kept in '{place}': {error}.",
+                fix="choose a folder that can be written; messages hold text and JSON values.",
+            ) from error
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], **options: Any) -> HistoryMemory:
+        """Return a memory with the conversation that `save` kept in a folder.
+
+        Parameters
+        ----------
+        options
+            The constructor's.
+
+        Raises
+        ------
+        HistoryError
+            If there is none, or it cannot be read.
+        """
+        place = Path(folder) / "messages.json"
+        store = AssetFolder(place.parent / "assets")
+        try:
+            kept = json.loads(place.read_bytes().decode("utf-8", "surrogatepass"))
+            records = list(kept["messages"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise HistoryError(
+                f"There is no conversation that can be read in '{folder}'.",
+                fix="give the folder that save() was given.",
+            ) from error
+        memory = cls(**options)
+        memory.extend(from_record(record, store) for record in records)
+        return memory
 
     def _stored(self) -> list[Message]:
         with self._lock:
