@@ -65,6 +65,7 @@ def resolve_key(  # noqa: PLR0913 (each fact decides)
     variable: str,
     url: str,
     url_was_argument: bool,
+    is_own_server: bool = False,
     provider: str,
     model: str,
 ) -> str:
@@ -73,6 +74,12 @@ def resolve_key(  # noqa: PLR0913 (each fact decides)
     A key that is given is sent. A key from the environment is meant for the provider: an address
     on this machine or network that was given as an argument does not get it, since a person who
     tries a local server with the real key still in the environment does not mean to send it.
+
+    Parameters
+    ----------
+    is_own_server
+        Whether the provider is a server that people run themselves: it may need no key, and its
+        variable holds a key for that server only.
 
     Raises
     ------
@@ -83,9 +90,9 @@ def resolve_key(  # noqa: PLR0913 (each fact decides)
     """
     is_local = is_local_address(url)
     key = (given or "").strip()
-    if not key and not (is_local and url_was_argument):
+    if not key and (is_own_server or not (is_local and url_was_argument)):
         key = from_environment(variable)
-    if not key and is_local:
+    if not key and (is_local or is_own_server):
         return PLACEHOLDER_KEY
     if not key:
         raise KeyMissing(

@@ -36,7 +36,7 @@ _LONGEST_MESSAGE = 300
 _REDACTED = "[key removed]"
 
 _KEY_SHAPES = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][A-Za-z0-9_\-*.…]{6,}"  # sk-…, also half masked
+    r"\b(?:sk|pk|rk|gsk|xai|hf)[-_][A-Za-z0-9_\-*.…]{6,}"  # sk-…, also half masked
     r"|\bAIza[A-Za-z0-9_\-*]{6,}"
     r"|(?<=Bearer )\S+"
     r"|\b[A-Za-z0-9_-]{2,}\*{3,}[A-Za-z0-9_-]*",
@@ -104,7 +104,7 @@ class Origin:
     @property
     def name(self) -> str:
         """``provider/model``."""
-        return f"{self.provider}/{self.model}"
+        return f"{self.provider}/{self.model}" if self.model else self.provider
 
     def with_request_id(self, request_id: str | None) -> Origin:
         """Return a copy that names the request."""

@@ -17,6 +17,7 @@ class LocalServerModel(LegacyOpenAIModel):
     server's usual one. ``OPENAI_API_KEY`` is never sent to it.
     """
 
+    is_own_server = True
     start: ClassVar[str] = ""
     """How to start the server, for the message when it does not run."""
 

@@ -104,12 +104,13 @@ def _new_client(prepared: Prepared, shared: httpx2.AsyncClient) -> openai.AsyncO
             if colon and name.strip():
                 own.add(name.strip())
         headers = {name: openai.Omit() for name in own if name.lower() != "authorization"}
+        headers["Authorization"] = f"Bearer {prepared.origin.key}"
     return openai.AsyncOpenAI(
         api_key=prepared.origin.key,
         base_url=prepared.origin.address,
         max_retries=0,
         http_client=shared,
-        default_headers={**headers, "Authorization": f"Bearer {prepared.origin.key}"},
+        default_headers=headers,
     )
 
 

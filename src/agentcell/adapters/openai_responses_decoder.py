@@ -197,7 +197,7 @@ class ResponsesDecoder:
         response = body["response"]
         status = response.get("status") or "completed"
         if status == "failed" or response.get("error"):
-            raise failures.from_event(self._origin, response.get("error") or "it failed")
+            raise failures.from_event(self._origin, response.get("error") or {})
         if not self.characters and not self._calls:  # a server that sends nothing but the end
             for item in response.get("output") or ():
                 yield from self._item_done({"item": item})

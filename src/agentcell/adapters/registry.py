@@ -293,7 +293,10 @@ def _unknown(text: str, known: dict[str, ProviderInfo]) -> UnknownModel:
     near = difflib.get_close_matches(head.lower(), [*known, *_aliases], 2, 0.6)
     near = [f"{name}{separator}{rest}" for name in near]
     if not near:
-        near = difflib.get_close_matches(text.lower(), models(), 2, 0.6)
+        infos = reversed(known.values())  # of two providers with one id, the first stays
+        named = {name: f"{info.name}/{name}" for info in infos for name in info.known_models}
+        found = difflib.get_close_matches(text.lower(), [*models(), *named], 2, 0.6)
+        near = [named.get(name, name) for name in found]
     what = (
         f"No provider or alias is called {head!r}" if separator else f"No model is called {text!r}"
     )

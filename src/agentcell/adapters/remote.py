@@ -70,6 +70,8 @@ class RemoteModel(Model):
     url_variable: ClassVar[str] = ""
     default_url: ClassVar[str] = ""
     path: ClassVar[str] = ""
+    is_own_server: ClassVar[bool] = False
+    """Whether it is a server that people run themselves, and that may need no key."""
 
     def __init__(  # noqa: PLR0913 (one for each fact about a service)
         self,
@@ -124,6 +126,7 @@ class RemoteModel(Model):
             variable=self.key_variable,
             url=self.base_url,
             url_was_argument=self._given_url is not None,
+            is_own_server=self.is_own_server,
             provider=self.provider,
             model=self.model_name,
         )
@@ -243,7 +246,7 @@ class RemoteModel(Model):
                 address=self.base_url,
                 key=key,
                 key_variable=self.key_variable,
-                is_local=self.is_local,
+                is_local=self.is_local or self.is_own_server,
                 fixes=self.fixes(),
             ),
         )

@@ -27,7 +27,8 @@ class EventDecoder:
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
-        self._held = 0
+        self._held = 0  # bytes of the line that has not ended
+        self._gathered = 0  # bytes of the event's lines that have
         self._after_return = False
         self._at_start = True
         self._name = ""
@@ -45,12 +46,14 @@ class EventDecoder:
             piece = b"".join(self._pieces)
             self._pieces.clear()
         lines = piece.split(b"\n")
-        self._held = sum(map(len, self._data)) if self._data else 0
-        self._hold(lines.pop())
+        self._held = 0
+        rest = lines.pop()
         if self._at_start:
             lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
             self._at_start = False
-        return self._events(lines)
+        events = self._events(lines)
+        self._hold(rest)
+        return events
 
     def flush(self) -> list[ServerEvent]:
         """Return what the end of the stream left without its blank line."""
@@ -59,12 +62,11 @@ class EventDecoder:
         return self._events(lines)
 
     def _hold(self, piece: bytes) -> None:
-        if not piece:
-            return
         self._held += len(piece)
-        if self._held > MAX_EVENT_BYTES:
+        if self._held + self._gathered > MAX_EVENT_BYTES:
             raise ValueError(f"an event of the stream is longer than {MAX_EVENT_BYTES:,} bytes")
-        self._pieces.append(piece)
+        if piece:
+            self._pieces.append(piece)
 
     def _plain_newlines(self, piece: bytes) -> bytes:
         if self._after_return and piece.startswith(b"\n"):
@@ -80,16 +82,19 @@ class EventDecoder:
         for line in lines:
             if line.startswith(b"data:"):
                 self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+                self._gathered += len(line)
             elif not line:
                 if self._data:
                     data = self._data
                     whole = data[0] if len(data) == 1 else b"\n".join(data)
                     events.append((self._name, whole))
                     self._data = []
+                    self._gathered = 0
                 self._name = ""
             elif line.startswith(b"event:"):
                 self._name = line[6:].removeprefix(b" ").decode("utf-8", "replace")
             elif line == b"data":
                 self._data.append(b"")
+                self._gathered += len(line)
             # all else is a comment, `id`, `retry` or a field to be ignored
         return events
