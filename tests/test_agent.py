@@ -88,6 +88,8 @@ def test_the_receipt_example_runs_as_written(
 
     assert result == {"answer": "¥ 32.50"}
     [body] = server.bodies
+    assert body["text"]["format"]["schema"]["required"] == ["answer"]
+    assert body["text"]["format"]["strict"] is True
     user = body["input"][-1]
     assert [part["type"] for part in user["content"]] == ["input_text", "input_image", "input_text"]
     assert "[receipt_image_1 票据图片]" in user["content"][0]["text"]

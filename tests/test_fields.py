@@ -261,6 +261,12 @@ class Bare:
     pass
 
 
+@pytest.mark.parametrize("value", [10**5000, [10**5000], {1: "a", "1": "b"}, "a\ud800"])
+def test_what_cannot_be_written_faithfully_is_refused(value: Any) -> None:
+    with pytest.raises(FieldError, match="Field 'f'"):
+        Tree(value, "f")
+
+
 @pytest.mark.parametrize("value", [Bare(), [Bare()], {"a": b"\x00\x01"}, lambda: 1, {b"k": Bare()}])
 def test_what_has_no_text_is_refused_and_never_printed(value: Any) -> None:
     with pytest.raises(AgentcellError) as caught:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from agent_kit import Replies, media, pdf, png, red, shown
+from agentcell.adapters.openai_chat import LegacyOpenAIModel
+from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.agents.agent import Agent
 from agentcell.assets.asset import ImageAsset
-from agentcell.errors import SkillError
+from agentcell.errors import SkillError, Unsupported
 from agentcell.messages import TextMessageBlock
 from agentcell.prompts.skill import (
     InvalidSkillPackageError,
@@ -23,6 +25,7 @@ from agentcell.prompts.skill import (
     load_skills,
     render_skills,
 )
+from servers import ChatServer, Reply, ResponsesServer
 
 RECEIPT = """---
 name: receipt-skill
@@ -339,3 +342,46 @@ def test_an_unreadable_skill_is_a_parse_error(tmp_path: Path) -> None:
 
     with pytest.raises(SkillParseError, match="cannot be read"):
         load_skill(place)
+
+
+RECEIPT_QUESTION: dict[str, Any] = {
+    "prompt_template": "请检查 {receipt_image} 并回答：{question}",
+    "pull_keys": {"question": "问题", "receipt_image": "IMAGE:票据图片"},
+    "push_keys": {"answer": "答案"},
+}
+
+
+def test_the_receipt_agent_with_a_skill_sends_the_guide_with_its_instructions(
+    tmp_path: Path,
+) -> None:
+    skill = load_skill(folder(tmp_path, RECEIPT))
+    with ResponsesServer(Reply('{"answer": "一致"}')) as server:
+        model = OpenAIModel("gpt-4.1", api_key="sk-test", base_url=server.url)
+        agent = Agent("receipt_agent", "审核。", model=model, skills=[skill], **RECEIPT_QUESTION)
+        out = agent.step({"question": "一致吗？", "receipt_image": red()})
+
+    assert out == {"answer": "一致"}
+    system, user = server.bodies[0]["input"]
+    assert system["role"] == "system"
+    assert [part["type"] for part in system["content"]] == [
+        "input_text",
+        "input_text",
+        "input_image",
+    ]
+    assert "请始终把当前票据与参考图片进行比对。" in system["content"][0]["text"]
+    assert "[skill_media_1_1 guide.png]" in system["content"][1]["text"]
+    assert [part["type"] for part in user["content"]] == ["input_text", "input_image", "input_text"]
+
+
+def test_a_service_that_takes_no_media_with_instructions_refuses_them_before_the_request(
+    tmp_path: Path,
+) -> None:
+    skill = load_skill(folder(tmp_path, RECEIPT))
+    with ChatServer(Reply('{"answer": "一致"}')) as server:
+        model = LegacyOpenAIModel("m", api_key="sk-test", base_url=server.url)
+        agent = Agent("receipt_agent", "审核。", model=model, skills=[skill], **RECEIPT_QUESTION)
+
+        with pytest.raises(Unsupported):
+            agent.step({"question": "一致吗？", "receipt_image": red()})
+
+        assert server.requests == []

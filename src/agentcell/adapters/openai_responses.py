@@ -59,6 +59,7 @@ class OpenAIModel(OpenAIProtocolModel):
             pdf_input=True,
             system_media="sent",
             tool_result_media="sent",
+            structured_output=True,
             image_types=IMAGE_TYPES,
         )
 

@@ -95,9 +95,9 @@ class Tree:
         if isinstance(value, Enum):
             return self._plain(value.value, above)
         if isinstance(value, str):
-            return str(value)
+            return self._text(str(value))
         if isinstance(value, (int, float)):
-            return value
+            return self._number(value)
         if id(value) in above:
             raise self._refused("refers to itself", "give a value without loops.")
         if len(above) >= MAX_DEPTH:
@@ -106,6 +106,8 @@ class Tree:
         fields = _members(value)
         if fields is not None:
             plain = {self._key(key): self._plain(one, above) for key, one in fields.items()}
+            if len(plain) < len(fields):
+                raise self._refused("has keys that read alike", "name each by another text.")
             return {key: plain[key] for key in sorted(plain)}
         if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
             return [self._plain(one, above) for one in value]
@@ -139,12 +141,29 @@ class Tree:
             )
         return str(value)
 
+    def _text(self, text: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:  # from a file's name, or a text cut in the middle
+            raise self._refused(
+                f"holds half a character (U+{ord(text[error.start]):04X})",
+                'use text.encode(errors="replace").decode().',
+            ) from error
+        return text
+
+    def _number(self, value: float) -> float:
+        try:
+            str(value)
+        except ValueError as error:  # Python writes no whole number of more than 4,300 digits
+            raise self._refused("holds a number that is too long to write", "round it.") from error
+        return value
+
     def _key(self, key: object) -> str:
         if isinstance(key, MediaAsset):
             raise self._refused("has an attachment as a key", "give it as a value.")
         if isinstance(key, Enum):
             key = key.value
-        return key if isinstance(key, str) else str(key)
+        return self._text(key if isinstance(key, str) else str(key))
 
     def _refused(self, what: str, fix: str) -> FieldError:
         return FieldError(f"Field '{self.name}' {what}.", fix=fix)
