@@ -46,6 +46,7 @@ class _Task:
 
         def begin() -> None:
             self._task = self._loop.create_task(self._guarded(work), context=context)
+            self._task.add_done_callback(lambda _: self._over(work))
 
         self._loop.call_soon_threadsafe(begin)
 
@@ -55,6 +56,12 @@ class _Task:
         except BaseException as error:  # noqa: BLE001 (handed over whole to the caller)
             self.inbox.put(_End(error=error))
         finally:
+            self._ended.set()
+
+    def _over(self, work: Coroutine[Any, Any, Any]) -> None:
+        if not self._ended.is_set():  # cancelled before its first step: nothing of it ran
+            work.close()
+            self.inbox.put(_End(error=asyncio.CancelledError()))
             self._ended.set()
 
     def received(self) -> Any:
@@ -95,6 +102,17 @@ class LoopThread:
                 self._thread.start()
                 self._loop = loop
             return self._loop
+
+    def close(self) -> None:
+        """Stop the loop and its thread; a later use starts them anew."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` to its end on the loop and return what it returns.
