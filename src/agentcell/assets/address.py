@@ -14,7 +14,7 @@ MAX_URL_CHARACTERS = 8192
 MAX_FILE_ID_CHARACTERS = 1024
 
 _SHOWN_TAIL = 48
-_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\u200b-\u200f\u202a-\u202e\ufeff]")
+_UNPRINTABLE = r"[\x00-\x20\x7f-\xa0\u2028\u2029\u200b-\u200f\u202a-\u202e\ufeff]"
 
 
 def checked_url(url: object) -> str:
@@ -40,7 +40,7 @@ def checked_url(url: object) -> str:
             f"The address has {len(text):,} characters; at most {MAX_URL_CHARACTERS:,} are sent.",
             fix="download the file and attach it by its path.",
         )
-    if _UNPRINTABLE.search(text):
+    if re.search(_UNPRINTABLE, text):
         raise AttachmentError(
             f"The address {shown_url(text)} holds a blank or a control character.",
             fix="write blanks in an address as %20.",
@@ -79,7 +79,7 @@ def checked_file_id(file_id: object) -> str:
     AttachmentError
         Otherwise.
     """
-    if not isinstance(file_id, str) or not file_id or _UNPRINTABLE.search(file_id):
+    if not isinstance(file_id, str) or not file_id or re.search(_UNPRINTABLE, file_id):
         shown = f"{file_id[:40]!r}" if isinstance(file_id, str) else a_type(file_id, start=True)
         raise AttachmentError(
             f"{shown} was given as a file id; the provider's name for an uploaded file,"
@@ -107,7 +107,7 @@ def shown_url(url: str) -> str:
         tail = "…" + tail[-_SHOWN_TAIL:]
     folder = "/…/" if parts.path.count("/") > 1 else "/" if host or tail else ""
     scheme = f"{parts.scheme[:12]}://" if host else f"{parts.scheme[:12]}:" if parts.scheme else ""
-    return _UNPRINTABLE.sub("�", f"{scheme}{host}{folder}{tail}")
+    return re.sub(_UNPRINTABLE, "�", f"{scheme}{host}{folder}{tail}")
 
 
 def url_filename(url: str) -> str:

@@ -10,12 +10,13 @@ import contextlib
 import hashlib
 import io
 import os
-import shutil
-import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    import tempfile
 
 MEMORY_BYTES = 8 * 1024 * 1024
 """Longer contents are kept in a file."""
@@ -162,6 +163,8 @@ _folder_owner = 0
 
 def _new_file() -> tuple[int, str]:
     """Return a new private file's descriptor and path."""
+    import tempfile
+
     global _folder, _folder_owner  # noqa: PLW0603 (one folder for the process)
     with _folder_lock:
         # A forked child makes a folder of its own: it must not remove its parent's.
@@ -196,6 +199,9 @@ def _mark_alive(folder: Path) -> None:
 
 def _sweep() -> None:
     """Remove the folders of processes that were killed: those whose lock nobody holds."""
+    import shutil
+    import tempfile
+
     try:
         import fcntl
     except ImportError:

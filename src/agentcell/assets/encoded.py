@@ -12,8 +12,8 @@ from agentcell.assets.wording import a_type
 from agentcell.errors import AttachmentError
 
 _WHITESPACE = str.maketrans("", "", " \t\r\n\f\v")
-_ALPHABET = re.compile(r"[A-Za-z0-9+/=]*")
-_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_OTHER = r"[^A-Za-z0-9+/=]"
+_LONE_PERCENT = r"%(?![0-9A-Fa-f]{2})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _data_address(rest: str, limit: int) -> Decoded:
     if is_base64:
         text = unquote_to_bytes(payload).decode("latin-1") if "%" in payload else payload
         return Decoded(_base64(text, limit), parameters[0])
-    if _PERCENT.search(payload):
+    if re.search(_LONE_PERCENT, payload):
         raise AttachmentError(
             "The data: address holds a % that is not followed by two hexadecimal digits.",
             fix="percent-encode it with urllib.parse.quote, or use ;base64.",
@@ -91,9 +91,9 @@ def _base64(text: str, limit: int) -> bytes:
         raise _too_long(limit)
     if ("-" in compact or "_" in compact) and "+" not in compact and "/" not in compact:
         compact = compact.replace("-", "+").replace("_", "/")
-    if odd := compact[(_ALPHABET.match(compact) or ("",))[0].__len__() :][:1]:
+    if odd := re.search(_OTHER, compact):
         raise AttachmentError(
-            f"The base64 text holds {odd!a} at character {compact.index(odd) + 1:,}"
+            f"The base64 text holds {odd[0]!a} at character {odd.start() + 1:,}"
             " (whitespace not counted); only A-Z, a-z, 0-9, + and / (or - and _) may occur.",
             fix="pass the encoded text alone; for a file use from_path, for an address from_url.",
         )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agentcell.assets.content import Content
-from agentcell.assets.damage import check_whole
-from agentcell.assets.header import Damaged, Header, read_header
 from agentcell.assets.sniff import HEAD_BYTES, NAMES, sniff
 from agentcell.errors import AttachmentError
 from agentcell.modality import FieldModality
+
+if TYPE_CHECKING:
+    from agentcell.assets.header import Header
 
 MAX_IMAGE_BYTES = 100_000_000
 """Above what any provider takes in one request (Gemini's 100 MB is the largest)."""
@@ -110,6 +112,9 @@ def _examine(content: Content, name: str, expected: str) -> Facts:
 
 
 def _image(kind: str, content: Content, name: str) -> Facts:
+    from agentcell.assets.damage import check_whole
+    from agentcell.assets.header import Damaged, read_header
+
     check_size(content.size_bytes, kind, name)
     try:
         with content.open() as stream:
@@ -140,10 +145,11 @@ def check_pixels(header: Header, name: str) -> None:
 
 
 def _pdf(content: Content, name: str) -> Facts:
-    check_size(content.size_bytes, "application/pdf", name)
+    from agentcell.assets.header import Damaged
     from agentcell.assets.pdf import count_pages
     from agentcell.assets.pdf_streams import check_streams
 
+    check_size(content.size_bytes, "application/pdf", name)
     try:
         check_streams(content)
         return Facts("application/pdf", pages=count_pages(content, name))

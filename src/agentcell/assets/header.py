@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
+from agentcell.assets.sniff import HEAD_BYTES, from_first_element
 from agentcell.assets.tiff import read_ifd
 
 
@@ -230,23 +231,19 @@ def _iso(stream: BinaryIO) -> Header:
     return Header(width, height, animated=None)
 
 
-_SVG_TAG = re.compile(r"<(?:[A-Za-z_][\w.-]*:)?svg\b((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>", re.ASCII)
-_LENGTH = re.compile(r"\s*\+?(\d{1,6}(?:\.\d{0,6})?|\.\d{1,6})\s*(px)?\s*")
+_SVG_TAG = r"""<[\w.:-]+((?:[^>"']|"[^"]*"|'[^']*')*)>"""
+_LENGTH = r"\s*\+?(\d{1,6}(?:\.\d{0,6})?|\.\d{1,6})\s*(px)?\s*"
 _NUMBER = r"[\s,]*([+-]?[\d.]{1,12}(?:e[+-]?\d)?)"
-_VIEW_BOX = re.compile(_NUMBER * 4, re.IGNORECASE)
 
 
 def _svg(stream: BinaryIO) -> Header:
-    head = stream.read(65_536)
-    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
-    text = head.decode("utf-16" if is_wide else "utf-8-sig", "replace")
-    tag = _SVG_TAG.search(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
+    tag = re.match(_SVG_TAG, from_first_element(stream.read(HEAD_BYTES)))
     if not tag:
         raise Damaged("its first element does not end")
     sizes = [_svg_length(tag[1], name) for name in ("width", "height")]
     if None in sizes:
         box = re.search(r"\sviewBox\s*=\s*[\"']([^\"']*)", tag[1])
-        numbers = _VIEW_BOX.match(box[1]) if box else None
+        numbers = re.match(_NUMBER * 4, box[1], re.IGNORECASE) if box else None
         try:
             sizes = [round(float(numbers[3])), round(float(numbers[4]))] if numbers else [None] * 2
         except (ValueError, OverflowError):
@@ -258,7 +255,7 @@ def _svg(stream: BinaryIO) -> Header:
 
 def _svg_length(attributes: str, name: str) -> int | None:
     found = re.search(rf"\s{name}\s*=\s*[\"']([^\"']*)[\"']", attributes)
-    length = _LENGTH.fullmatch(found[1]) if found else None
+    length = re.fullmatch(_LENGTH, found[1]) if found else None
     return round(float(length[1])) if length else None
 
 

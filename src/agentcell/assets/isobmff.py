@@ -1,4 +1,4 @@
-"""The boxes of a HEIC or AVIF file -> the size and turn of its primary picture.
+"""The boxes of a HEIC or AVIF file -> the shown size of its primary picture, and its turn.
 
 The format: ISO/IEC 14496-12 (boxes) and 23008-12 (``pitm``, ``iprp``, ``ispe``, ``irot``).
 """
@@ -13,7 +13,7 @@ _MAX_BOXES = 10_000
 
 
 def primary_picture(stream: BinaryIO) -> tuple[int, int, int] | None:
-    """Return stored width and height in pixels and the number of quarter turns, or None."""
+    """Return width and height in pixels, before turning, and the number of quarter turns."""
     meta = _meta(stream)
     properties = dict(_boxes(meta[4:])).get(b"iprp", b"")
     boxes = list(_boxes(properties))
@@ -27,7 +27,7 @@ def primary_picture(stream: BinaryIO) -> tuple[int, int, int] | None:
                 for index in _property_indices(data, item)
                 if 0 < index <= len(container)
             ]
-    size = _size(chosen) or _largest(container)
+    size = _clean_aperture(chosen) or _size(chosen) or _largest(container)
     if size is None:
         return None
     turns = next((data[0] & 3 for name, data in chosen if name == b"irot" and data), 0)
@@ -100,6 +100,16 @@ def _size(properties: list[tuple[bytes, bytes]]) -> tuple[int, int] | None:
     for name, data in properties:
         if name == b"ispe" and len(data) >= 12:  # noqa: PLR2004 (version, flags, two numbers)
             return int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
+    return None
+
+
+def _clean_aperture(properties: list[tuple[bytes, bytes]]) -> tuple[int, int] | None:
+    """Read the part that is shown, where an encoder had to fill up whole blocks."""
+    for name, data in properties:
+        if name == b"clap" and len(data) >= 16:  # noqa: PLR2004 (two fractions)
+            numbers = [int.from_bytes(data[at : at + 4], "big") for at in range(0, 16, 4)]
+            if all(numbers):
+                return round(numbers[0] / numbers[1]), round(numbers[2] / numbers[3])
     return None
 
 

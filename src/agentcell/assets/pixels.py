@@ -55,6 +55,8 @@ def open_picture(kind: str, stream: BinaryIO) -> ImageFile:
             f"{kind.removeprefix('image/').upper()} images are read by pillow-heif,"
             " which is not installed."
         ) from None
+    except NotDrawable:
+        raise
     except Exception as error:  # the plug-ins raise almost anything on spoilt data
         raise Damaged(str(error)[:100] or type(error).__name__) from error
     return picture

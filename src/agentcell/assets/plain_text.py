@@ -21,7 +21,7 @@ from agentcell.errors import FieldError
 MAX_DEPTH = 50
 
 _ONE_LINE = 88
-_ADDRESS = re.compile(r"\bat 0x[0-9A-Fa-f]+|<[\w.]+ object|\bobject at\b")
+_ADDRESS = r"\bat 0x[0-9A-Fa-f]+|<[\w.]+ object|\bobject at\b"
 
 
 def plain_text(
@@ -105,7 +105,7 @@ class _Reader:
         if own and not callable(value) and not isinstance(value, (bytes, bytearray, memoryview)):
             text = self._written(value)
             is_bare = kind.__str__ is object.__str__ and text[:1] == "<" and text[-1:] == ">"
-            if not is_bare and not _ADDRESS.search(text):
+            if not is_bare and not re.search(_ADDRESS, text):
                 return text
         raise self._refused(
             f"holds {a_type(value)}, which is neither an attachment nor text",

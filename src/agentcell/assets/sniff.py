@@ -188,30 +188,34 @@ def _iso_image(head: bytes) -> str:
     return "image/heif" if major in _HEIF_BRANDS else ""
 
 
-_SKIPPED = re.compile(
-    r"""\s+
+_SKIPPED = r"""
+        \s+
       | <\?.*?\?>                                     # <?xml ...?> and other instructions
       | <!--.*?-->
       | <!DOCTYPE\b(?: [^\[\]>"'] | "[^"]*" | '[^']*' | \[ (?: [^\]"'] | "[^"]*" | '[^']*' )* \] )*>
-    """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
-_ELEMENT = re.compile(r"<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)(?=[\s/>]|$)")
+"""
+_ELEMENT = r"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)(?=[\s/>]|$)"
 
 
-def _markup(head: bytes) -> str:
-    """Return the name of the first element, in lower case, or "" where there is none."""
+def from_first_element(head: bytes) -> str:
+    """Return the text from its first element on, past declarations and comments, or ""."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = head[: len(head) // 2 * 2].decode("utf-16", "replace")
     elif b"\x00" in head[:256]:
         return ""
     else:
         text = head.decode("utf-8-sig", "replace")
+    skipped = re.compile(_SKIPPED, re.VERBOSE | re.DOTALL | re.IGNORECASE)
     at = 0
-    while skipped := _SKIPPED.match(text, at):
-        at = skipped.end()
-    element = _ELEMENT.match(text, at)
-    return element[2].lower() if element else ""
+    while found := skipped.match(text, at):
+        at = found.end()
+    return text[at:]
+
+
+def _markup(head: bytes) -> str:
+    """Return the name of the first element, in lower case, or "" where there is none."""
+    element = re.match(_ELEMENT, from_first_element(head))
+    return element[1].lower() if element else ""
 
 
 def _other(head: bytes, markup: str) -> str:  # noqa: PLR0911 (one for each type)
