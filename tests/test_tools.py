@@ -404,3 +404,29 @@ def test_a_decorated_function_keeps_its_signature() -> None:
 
     assert run(loud(google), a=1) == "1X"
     assert list(as_tool(loud(google)).parameters["properties"]) == ["a", "b"]
+
+
+class Till:
+    """A shop's till, with a method that is a tool."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+
+    @tool(hidden={"db": Connection()}, needs_approval=True)
+    def pay(self, sum_: int, db: Connection) -> str:
+        """Pay at this till."""
+        return f"{self.total + sum_} {db.ask()}"
+
+    google = tool(google)
+
+
+def test_a_decorated_method_is_the_tool_of_its_object() -> None:
+    till = Till(40)
+
+    made = as_tool(till.pay)
+
+    assert list(made.parameters["properties"]) == ["sum_"]
+    assert (made.name, made.description, made.needs_approval) == ("pay", "Pay at this till.", True)
+    assert call(made, ToolCall("1", "pay", {"sum_": 2})) == "42 rows"
+    assert till.pay(2) == "42 rows"
+    assert call(till.google, ToolCall("1", "google", {"a": 1})) == "1x"

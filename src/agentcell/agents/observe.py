@@ -121,7 +121,7 @@ def observe(
     told, blocks = _told(trees, specs, tags, fresh=not standing.reuse_attachment_tags)
     sections = _sections(standing, told)
     rules = format_sections(wanted)
-    former = _former(history, past, past_texts)
+    former = _former(history, past, past_texts) if blocks else {}
     turn = _message("user", blocks, sections or rules, former)
     sent = _message("user", blocks, [*sections, *rules], former)
     head: list[Message] = []

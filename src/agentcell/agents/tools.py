@@ -73,6 +73,20 @@ class Tool:
         """Call the function itself, as if it were no tool."""
         return self.function(*args, **{**self.hidden, **kwargs})
 
+    def __get__(self, instance: object, owner: type | None = None) -> Tool:
+        """Make a tool of a decorated method, for the object whose method it is."""
+        first = next(iter(self.arguments.parameters), None) if self.arguments else None
+        if instance is None or first != "self":
+            return self
+        bound = tool_of(
+            self.function.__get__(instance, owner),
+            name=self.name,
+            description=self.description,
+            hidden=list(self.arguments.hidden) if self.arguments else (),
+            needs_approval=self.needs_approval,
+        )
+        return replace(bound, hidden=self.hidden)
+
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, {len(self.parameters.get('properties', {}))} parameters)"
 

@@ -208,7 +208,9 @@ class HistoryMemory(HistoryProvider):
             del messages[0]
         if self.token_budget is not None:
             messages = _within(messages, self.token_budget)
-        return merge_media(messages) if self.merge_historical_media else messages
+        if self.merge_historical_media:
+            return merge_media(messages)
+        return [copied(message) for message in messages]
 
     def former_tags(self) -> dict[str, list[str]]:
         """Return every tag that each attachment has had, oldest first, by its fingerprint."""
@@ -271,7 +273,7 @@ class HistoryMemory(HistoryProvider):
 
     def _stored(self) -> list[Message]:
         with self._lock:
-            return [copied(message) for message in self._messages]
+            return list(self._messages)  # a message is replaced, never changed
 
     def _last(self, role: str) -> int | None:
         places = range(len(self._messages) - 1, -1, -1)
