@@ -76,7 +76,7 @@ def wrapped(label: str, text: str) -> str:
         for line in text.splitlines()
         for part in textwrap.wrap(line, width - len(label), break_long_words=False) or [""]
     ]
-    return label + f"\n{margin}".join(lines)
+    return "\n".join(line.rstrip() for line in (label + f"\n{margin}".join(lines)).splitlines())
 
 
 def main() -> int:
