@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from agentcell.adapters.local.document import Document
 from agentcell.adapters.local.facts import Fact, clipped, find_facts
 from agentcell.adapters.local.issuer import find_issuers
-from agentcell.adapters.local.matching import match, prefer_final
+from agentcell.adapters.local.matching import match, prefer_final, said_whole
 from agentcell.adapters.local.mention import mentioned
 from agentcell.adapters.local.overview import compared_totals, extreme_items, listed_items, outline
 from agentcell.adapters.local.passages import Search, excerpt, split_passages
@@ -116,7 +116,7 @@ def find_evidence(
     if len(first) < len(readable) and (not found or found[0].score < SHOWN_ABOVE):
         others = [pair for pair in readable if pair not in first]
         found = sorted(found + _answers(bare, others), key=lambda each: -each.score)
-    return _distinct(found)[:limit]
+    return [replace(each, score=min(1.0, each.score)) for each in _distinct(found)[:limit]]
 
 
 def _distinct(found: Sequence[Evidence]) -> list[Evidence]:
@@ -213,6 +213,7 @@ def _facts_for(question: Question, documents: Sequence[tuple[str, Document]]) ->
         found += _in_facts(question, tag, document)
         if question.terms[:1] == ("vendor",):
             found += _issuers(question, tag, document)
+            continue
         found += _in_passages(question, tag, document)
     return sorted(found, key=lambda each: -each.score)
 
@@ -231,8 +232,9 @@ def _in_facts(question: Question, tag: str, document: Document) -> Iterator[Evid
         kept.append(fact)
         values.append(best.value)
         # What names the thing by all its words goes before what only is of the right sort.
-        scores.append(best.score + (0.1 if best.words >= 0.6 and best.score >= 0.6 else 0.0))
-    prefer_final(question, kept, scores)
+        told = 0.1 if best.words >= 0.6 and best.score >= 0.6 else 0.0
+        scores.append(best.score + told + (0.06 if said_whole(question, fact) else 0.0))
+    prefer_final(question, kept, scores, facts)
     last = max(len(document.rows), 1)
     for fact, value, score in zip(kept, values, scores, strict=True):
         early = 0.02 * (1 - fact.row / last)
@@ -250,7 +252,7 @@ def _in_facts(question: Question, tag: str, document: Document) -> Iterator[Evid
 
 def _read_softly(question: Question) -> list[Question]:
     """Return the question with words such as ``breakfast`` or ``paper`` taken at their word."""
-    if not question.soft or question.kind not in ("money", "count", "date", "time", "code", ""):
+    if not question.soft or question.kind not in ("money", "count", ""):
         return []
     terms = question.terms
     if question.kind == "money" and terms == ("total",) and "total" not in question.text.lower():
@@ -316,7 +318,7 @@ def _evidence(
         quote=quote,
         tag=tag,
         page=page if document.pages > 1 else None,
-        score=min(1.0, round(score, 3)),
+        score=score,
         value=value if value in quote else "",
         kind=kind,
         label=label,

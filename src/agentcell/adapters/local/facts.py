@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from agentcell.adapters.local.rows import Cell, Row
-from agentcell.adapters.local.terms import Named, label_terms, term
-from agentcell.adapters.local.values import Found, find_values
+from agentcell.adapters.local.terms import Named, is_aside, label_terms, term
+from agentcell.adapters.local.values import Found, find_values, is_currency
 from agentcell.adapters.local.words import CHINESE, content_words, folded, squashed
 
 MAX_QUOTE = 200
@@ -82,6 +82,7 @@ class _Line:
     cells: list[_Cell]
     used: set[int] = field(default_factory=set)
     """Cells that are part of a fact already."""
+    is_header: bool = False
 
     @property
     def is_prose(self) -> bool:
@@ -98,16 +99,16 @@ def _is_prose(text: str) -> bool:
 def find_facts(rows: Sequence[Row]) -> list[Fact]:
     """Return the facts in `rows`, in their order."""
     lines = [_line(row, index) for index, row in enumerate(rows)]
-    facts: list[Fact] = []
+    facts = list(_tables(lines))
+    in_table = {fact.row for fact in facts if fact.columns}
     for line in lines:
-        if line.is_prose:
-            continue
-        facts += _inline(line)
-        facts += _across(line)
-    facts += _tables(lines)
+        if not line.is_prose:
+            facts += _inline(line)
+        if not line.is_prose and not line.is_header:
+            facts += _across(line, in_table=line.index in in_table)
     facts += _below(lines)
     facts += _stacked(lines)
-    facts += _unlabelled(lines)
+    facts += _unlabelled(lines, facts)
     return sorted(facts, key=lambda fact: fact.row)
 
 
@@ -124,7 +125,7 @@ def _cell(cell: Cell) -> _Cell:
     valued = 0
     if has_digit:
         valued = sum(sum(letter.isalnum() for letter in found.text) for found in values_of(text))
-    is_value = has_digit and valued >= 0.6 * letters
+    is_value = (has_digit and valued >= 0.6 * letters) or is_currency(text)
     named, rest = label_terms(text) if letters else ([], "")
     bare = text.rstrip().endswith((":", "："))
     is_label = not is_value and bool(named) and not content_words(rest) and not _chinese(rest)
@@ -220,7 +221,7 @@ def _pairs(text: str, named: Sequence[Named]) -> Iterator[tuple[str, str, str]]:
 def _follows(text: str, name: Named, value: str, *, is_first: bool) -> bool:
     """Tell whether what comes after a term, without a colon, is its value."""
     if any(letter.isdigit() for letter in value) or "*" in value:
-        return "(" not in value[:12]
+        return "(" not in value[:12] and not is_aside(text[name.end :])
     is_apart = text[name.end : name.end + 1].isspace()
     return is_first and is_apart and term(name.name).kind in ("name", "place", "text")
 
@@ -240,7 +241,7 @@ def _label_starts(text: str, named: Sequence[Named]) -> list[int]:
     return starts
 
 
-def _across(line: _Line) -> Iterator[Fact]:
+def _across(line: _Line, *, in_table: bool) -> Iterator[Fact]:
     """Yield the facts that go across cells: a label, then its value or values."""
     cells = line.cells
     if len(cells) == 1:
@@ -250,7 +251,7 @@ def _across(line: _Line) -> Iterator[Fact]:
         return
     if any(cell.is_value for cell in cells):
         groups = _value_groups(cells)
-        for label_at, value_at in groups:
+        for label_at, value_at in groups if len(groups) > 1 or not in_table else ():
             label = cells[label_at].text
             value = "  ".join(cells[i].text for i in value_at)
             line.used.update((label_at, *value_at))
@@ -266,6 +267,13 @@ def _across(line: _Line) -> Iterator[Fact]:
             line.used.update((at, at + 1))
             quote = line.row.text if len(cells) == 2 else f"{cell.text}  {after.text}"
             yield _fact(cell.text, after.text, quote, line, "row")
+    if len(cells) >= 4 and len(cells) % 2 == 0:
+        for at in range(0, len(cells), 2):
+            pair = cells[at], cells[at + 1]
+            if not line.used & {at, at + 1} and not any(cell.is_whole for cell in pair):
+                line.used.update((at, at + 1))
+                text = f"{pair[0].text}  {pair[1].text}"
+                yield _fact(pair[0].text, pair[1].text, text, line, "row")
     is_pair = len(cells) == 2 and not line.used and not cells[1].is_label
     if is_pair and len(cells[0].text) <= 40 and not any(cell.is_whole for cell in cells):
         yield _fact(cells[0].text, cells[1].text, line.row.text, line, "row")
@@ -284,17 +292,19 @@ def _value_groups(cells: Sequence[_Cell]) -> list[tuple[int, list[int]]]:
             groups[-1][1].append(at)
         elif label >= 0:
             groups.append((label, [at]))
-    if not groups:  # "2 | Margherita": the number came first
+    before = [at for at, cell in enumerate(cells) if cell.is_value and (not groups or at < groups[0][0])]
+    if before and not groups:  # "2 | Margherita": the number came first
         texts = [at for at, cell in enumerate(cells) if not (cell.is_value or cell.is_whole)]
-        if texts:
-            groups.append((texts[0], [at for at, cell in enumerate(cells) if cell.is_value]))
+        return [(texts[0], before)] if texts else []
+    if before and len(groups) == 1:
+        groups[0][1][:0] = before
     return groups
 
 
 def _trailing(line: _Line) -> Iterator[Fact]:
     """Yield the fact of a line such as ``Coffee beans 11.75`` that is one cell."""
     text = line.cells[0].text
-    found = [value for value in values_of(text) if value.kind in ("money", "percent", "number")]
+    found = [value for value in values_of(text) if value.kind not in ("email", "web")]
     if not found or found[-1].end < len(text.rstrip()) - 3 or 0 in line.used:
         return
     start = found[-1].start
@@ -325,6 +335,7 @@ def _tables(lines: Sequence[_Line]) -> Iterator[Fact]:
         if body:
             layout = "over" if len(body) == 1 else "table"
             header.used.update(range(len(header.cells)))
+            header.is_header = True
             for heading, text in _columns(header, body[0]):
                 yield _fact(heading, text, f"{heading}  {text}", body[0], layout)
 
@@ -333,8 +344,10 @@ def _is_header(line: _Line) -> bool:
     cells = line.cells
     if len(cells) < 2 or any(cell.is_value for cell in cells):
         return False
-    if any(len(cell.text) > 40 for cell in cells) or line.used:
+    if any(len(cell.text) > 40 or cell.is_whole for cell in cells):
         return False
+    if len(cells) == 2:
+        return all(cell.is_label for cell in cells)
     return sum(bool(cell.named) for cell in cells) >= len(cells) / 3 or len(cells) >= 3
 
 
@@ -348,20 +361,23 @@ def _body(lines: Sequence[_Line], at: int) -> Iterator[_Line]:
             return
         if row.top - before.top > 6 * max(row.height, before.height):
             return
-        is_sum = (
-            line.cells[0].named
-            and not line.cells[0].is_value
-            and (line.cells[0].named[0].name in _SUM_TERMS)
-        )
-        if is_sum:
+        first = line.cells[0]
+        if first.is_label and first.named and first.named[0].name in _SUM_TERMS:
             return
-        if line.is_prose or any(cell.is_whole or cell.is_label for cell in line.cells):
+        if line.is_prose or any(cell.is_whole or _is_open(cell) for cell in line.cells):
+            return
+        starts_late = _distance(header.cells[0].cell, first.cell) > 4 * row.height
+        if len(line.cells) <= len(header.cells) / 2 and (first.is_label or starts_late):
             return
         if len(line.cells) >= 2 or (len(header.cells) == 2 and line.cells[0].is_value):
             if not _is_aligned(header, line):
                 return
             yield line
             before = row
+
+
+def _is_open(cell: _Cell) -> bool:
+    return cell.is_label and cell.text.endswith((":", "："))
 
 
 def _is_aligned(header: _Line, line: _Line) -> bool:
@@ -407,15 +423,26 @@ def _below(lines: Sequence[_Line]) -> Iterator[Fact]:
     """Yield the facts of labels over their values: in the next row, in the same place."""
     for at, line in enumerate(lines):
         for number, cell in enumerate(line.cells):
-            if not cell.is_label or number in line.used:
+            is_tail = len(line.cells) == 1 and _ends_in_label(cell)
+            if number in line.used or not (cell.is_label or is_tail):
+                continue
+            if any(other.is_value for other in line.cells[number + 1 : number + 2]):
                 continue
             for below in lines[at + 1 : at + 3]:
                 under = _under(cell.cell, line.row, below)
                 if under is not None:
                     line.used.add(number)
                     quote = f"{cell.text}  {under}"
-                    yield _fact(cell.text, under, quote, line, "next")
+                    yield _fact(cell.text, under, quote, line, "after" if is_tail else "next")
                     break
+
+
+def _ends_in_label(cell: _Cell) -> bool:
+    """Tell whether a line leads to the next: "has completed the course"."""
+    text = cell.text.rstrip()
+    if cell.is_label or cell.is_value or cell.is_whole or not cell.named or len(text.split()) > 7:
+        return False
+    return len(folded(text)) == len(text) == cell.named[-1].end
 
 
 def _under(label: Cell, row: Row, below: _Line) -> str | None:
@@ -443,7 +470,9 @@ def _stacked(lines: Sequence[_Line]) -> Iterator[Fact]:
             continue
         has_money = any(found.kind == "money" for found in values_of(below.row.text))
         own_money = any(found.kind == "money" for found in values_of(line.row.text))
-        if not has_money or own_money or any(cell.named for cell in line.cells + below.cells):
+        if not has_money or own_money or any(cell.named for cell in line.cells):
+            continue
+        if {name.name for cell in below.cells for name in cell.named} - {"quantity", "unit_price"}:
             continue
         if _letters(below.row.text) <= 4 < _letters(line.row.text):
             name = max((cell.text for cell in line.cells), key=_letters)
@@ -451,10 +480,16 @@ def _stacked(lines: Sequence[_Line]) -> Iterator[Fact]:
             yield _fact(name, below.row.text, quote, line, "next")
 
 
+_DETAILS = frozenset(
+    """qty quantity refills refill pcs pc ea each unit units price kg lb oz ml at x sku no item code rm
+    usd eur gbp disc off pack size colour color 数量 单价 件 个""".split()
+)
+
+
 def _letters(text: str) -> int:
     """Return how many letters of words are in `text`, those of codes and units left out."""
     words = re.findall(r"[^\W\d_]{2,}", " ".join(re.findall(r"[^\d\s]{2,}", text)))
-    return sum(map(len, words))
+    return sum(len(word) for word in words if folded(word) not in _DETAILS)
 
 
 _PAYMENT = re.compile(
@@ -462,17 +497,22 @@ _PAYMENT = re.compile(
     r"|google\s?pay|contactless|\b(?:debit|credit)\b(?:\scard)?|bank\stransfer|direct\sdebit"
     r"|银联|微信|支付宝|alipay|wechat|刷卡|信用卡|储蓄卡|银行转账|云闪付|现金支付|\bcheque\b"
 )
+_COUNTED = re.compile(r"\b(\d{1,3})\s?(?:items?|articles|products)\b|共\s?(\d+)\s?件", re.IGNORECASE)
+_TRAIN = re.compile(r"[GDCZTKY]\d{1,4}")
+_FLIGHT = re.compile(r"[A-Z]{2}\s?\d{2,4}")
+_SEAT = re.compile(r"(?:\d{1,2}\s?车\s?)?\d{1,2}[A-HJK](?:\s?号)?")
+_HOLDER = re.compile(r"\d{4,}[*\s]{4,}[\dX]{3,5}\s*([\u4e00-\u9fff]{2,4})")  # on Chinese tickets
 _CARD_END = re.compile(r"[*xX•.·]{2,}\s?-?\s?\d{3,6}\b|ending\s(?:in\s)?\d{4}|尾号\D{0,3}\d{4}")
 _STREET = re.compile(
     r"\b\d+[a-z]?(?:[-/]\d+[a-z]?)?,?\s+(?:[\w.'’-]+\s+){1,4}(?:street|st|road|rd|avenue|ave|lane|ln|drive|dr"
     r"|boulevard|blvd|way|square|sq|place|pl|plaza|court|ct|parkway|pkwy|highway|hwy|terrace|close"
     r"|quay|row|walk|crescent|alley|hill|gardens|pier|wharf|embankment)\b"
-    r"|\b(?:jalan|jln|lorong|lot|taman|tmn|rue|via|calle|avenida|persiaran|no\.?\s?\d+)\b"
+    r"|\b(?:jalan|jln|lorong|lrg|lot|taman|tmn|rue|via|calle|avenida|persiaran)\b|^no\.?\s?\d+\w?[,-]"
     r"|\w+(?:straße|strasse|str\.|weg|platz|gasse)\s?\d+|\bp\.?o\.?\sbox\b"
     r"|\b(?:suite|floor|unit|level|apt)\s?\.?#?\s?\d"
 )
 _POSTCODE = re.compile(
-    r"\b[a-z]{1,2}\d[\da-z]?\s?\d[a-z]{2}\b|\b[a-z]{2},?\s\d{5}(?:-\d{4})?\b|\b\d{5}\s[a-z]{3,}"
+    r"\b[a-z]{1,2}\d[\da-z]?\s?\d[a-z]{2}\b|\b[a-z]{2},?\s\d{5}(?:-\d{4})?\b|^\d{5},?\s[a-z]{4,}"
 )
 _PLACE_CHINESE = re.compile(r"(?:省|市|区|县|镇|街道|路|大街|街|巷|弄|大道|大厦|广场|村)")
 _HOUSE_CHINESE = re.compile(r"\d+\s?(?:号|弄|楼|室|层|幢|栋)")
@@ -490,13 +530,18 @@ def is_address(text: str) -> bool:
     return bool(_STREET.search(plain) or _POSTCODE.search(plain))
 
 
-def _unlabelled(lines: Sequence[_Line]) -> Iterator[Fact]:
+def _unlabelled(lines: Sequence[_Line], facts: Sequence[Fact]) -> Iterator[Fact]:
     """Yield the facts that need no label: dates, times, addresses, cards, ways to pay."""
+    under_label: dict[int, set[str]] = {}
+    for fact in facts:
+        if fact.layout in ("over", "next", "table") and set(fact.terms) & _DATED:
+            under_label.setdefault(fact.row, set()).add(fact.value)
     for line in lines:
         if line.is_prose:
             continue
         for cell in line.cells:
-            yield from _bare(cell, line)
+            if cell.text not in under_label.get(line.index, ()):
+                yield from _bare(cell, line)
     yield from _addresses(lines)
 
 
@@ -514,6 +559,18 @@ def _bare(cell: _Cell, line: _Line) -> Iterator[Fact]:
         }.get(found.kind)
         if name and not names & _DATED:
             yield _bare_fact(found.text, text, line, name)
+    for name, pattern in (("train", _TRAIN), ("flight", _FLIGHT), ("seat", _SEAT)):
+        if pattern.fullmatch(text.strip()):
+            yield _bare_fact(text, text, line, name)
+    if match := _COUNTED.search(text):
+        yield _bare_fact(match[1] or match[2], text, line, "item_count")
+    if match := _HOLDER.search(text):
+        yield _bare_fact(match[1], text, line, "person")
+    money = [found for found in values_of(text) if found.kind == "money" and found.currency]
+    before = [other for other in line.cells if other.cell.left < cell.cell.left]
+    is_alone = all(other.is_value for other in before)
+    if len(money) == 1 and is_alone:
+        yield _bare_fact(money[0].text, line.row.text, line, "amount")
     if _PAYMENT.search(plain):
         yield _bare_fact(text, line.row.text, line, "payment_method")
     if match := _CARD_END.search(text):
@@ -538,25 +595,54 @@ def _bare_fact(value: str, quote: str, line: _Line, *names: str) -> Fact:
     )
 
 
+_LAST_ADDRESS_ROW = 16
+"""Unlabelled addresses stand in the head; further down, digits and names are goods."""
+
+
 def _addresses(lines: Sequence[_Line]) -> Iterator[Fact]:
-    """Yield runs of address lines as one fact each."""
+    """Yield runs of address lines as one fact each, with the lines that go on with one."""
     run: list[tuple[_Line, str]] = []
-    for line in lines:
-        text = next(
-            (cell.text for cell in line.cells if not cell.is_label and is_address(cell.text)), ""
-        )
-        if text and (not run or line.index == run[-1][0].index + 1) and len(run) < 4:
+    for at, line in enumerate(lines):
+        text = _address_text(line, lines[at + 1] if at + 1 < len(lines) else None, run)
+        if text and len(run) < 5:
             run.append((line, text))
             continue
         if run:
             yield _address(run)
-        run = [(line, text)] if text else []
+        run = []
     if run:
         yield _address(run)
 
 
+def _address_text(line: _Line, after: _Line | None, run: Sequence[tuple[_Line, str]]) -> str:
+    """Return the part of a row that is an address, or goes on with the one of the row before."""
+    labels = {"address", "ship_address", "service_address"}
+    for cell in line.cells:
+        names = {name.name for name in cell.named}
+        text = cell.text
+        if cell.is_whole and names & labels:
+            colon = _COLON.search(text)
+            return text[colon.end() :] if colon else text
+        if cell.is_label or (cell.is_whole and not is_address(text)) or line.index > _LAST_ADDRESS_ROW:
+            continue
+        if any(found.kind in ("money", "date", "phone", "email") for found in values_of(text)):
+            continue
+        if is_address(text):
+            return text
+        is_plain = not cell.named and 3 < len(text) <= 48 and not cell.is_whole
+        goes_on = bool(run) and run[-1][1].rstrip().endswith(",")
+        leads_on = text.rstrip().endswith(",") or (bool(run) and _has_address(after))
+        if is_plain and (goes_on or leads_on):
+            return text
+    return ""
+
+
+def _has_address(line: _Line | None) -> bool:
+    return line is not None and any(is_address(cell.text) for cell in line.cells)
+
+
 def _address(run: Sequence[tuple[_Line, str]]) -> Fact:
-    joined = ", ".join(text.strip(" ,") for _, text in run)
+    joined = ", ".join(text.strip(" ,.，") for _, text in run)
     return _bare_fact(joined, joined, run[0][0], "address")
 
 

@@ -34,7 +34,7 @@ class Issuer:
 
 _COMPANY = re.compile(
     r"\b(?:ltd|limited|inc|llc|llp|corp|corporation|gmbh|plc|pty|sdn|bhd|s\.?a\.?r?\.?l?|co|company|ag|kg"
-    r"|b\.?v|oy|ab|srl|s\.?r\.?l|spa|pte|enterprise|trading|group|holdings|partners|associates|bros"
+    r"|b\.?v|[s5]/[b8]|oy|ab|srl|s\.?r\.?l|spa|pte|enterprise|trading|group|holdings|partners|associates|bros"
     r"|consulting|services|solutions|industries|international|supplies|systems)\b\.?"
     r"|公司|集团|商行|有限|事务所|合作社"
 )
@@ -128,13 +128,17 @@ def _names_of_others(facts: Sequence[Fact]) -> set[str]:
     }
 
 
+_REGISTRATION = re.compile(r"[(（<\[][^()（）]*\d[^()（）]*[)）>\]]")
+
+
 def _bare_name(text: str) -> str:
     """Return the part of a cell that can be a name: no date, no number in brackets."""
     name = text
     for found in reversed(values_of(text)):
         if found.kind in ("date", "time", "phone", "web", "email"):
             name = name[: found.start] + name[found.end :]
-    return name.strip(" -–—|·,;:*=#")
+    name = _REGISTRATION.sub(" ", name)
+    return name.strip(" -–—|·,;:*=#.'\"")
 
 
 def _quote(text: str, row: Row) -> str:
@@ -158,11 +162,16 @@ def _top_score(text: str, index: int, row: Row, usual: float, hints: Sequence[st
     if index == 0:
         score += 0.08
     if _COMPANY.search(plain):
-        score += 0.16
+        score += 0.2
     if _PLACE.search(plain):
         score += 0.09
     if any(hint in plain for hint in hints):
         score += 0.16
+    score -= 0.6 * max(0.0, 0.97 - row.confidence)
+    if letters <= 3 and not CHINESE.search(name):
+        score -= 0.25
+    if name[:1].islower() or re.search(r"[a-z][A-Z][a-z]*\b|[^\w\s.&'’,()/+-]{2}", name):
+        score -= 0.12
     if digits > 0.3 * (letters + digits):
         score -= 0.35
     elif digits:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agentcell.adapters.local.facts import Fact, values_of
 from agentcell.adapters.local.question import Question
 from agentcell.adapters.local.terms import closeness, label_terms, term
-from agentcell.adapters.local.values import Found
+from agentcell.adapters.local.values import Found, is_currency
 from agentcell.adapters.local.words import (
     chinese_runs,
     common_run,
@@ -21,7 +21,7 @@ from agentcell.adapters.local.words import (
     squashed,
 )
 
-_LAYOUTS = {"inline": 1.0, "row": 1.0, "over": 0.97, "next": 0.94, "bare": 0.9, "table": 0.72}
+_LAYOUTS = {"inline": 1.0, "row": 1.0, "over": 0.97, "next": 0.94, "bare": 0.9, "after": 0.85, "table": 0.72}
 
 _ANY_AMOUNT = frozenset({"amount", "total", "unit_price", "paid", "due", "fare"})
 """Terms that a price in the row of the thing asked for satisfies."""
@@ -31,7 +31,8 @@ _ANY_DATE = frozenset({"date", "time"})
 _WEAK = frozenset(
     """fee charg cost item product pric servic dish goods purchas bought includ us used made set
     need requir happen list written going sent currenc spent spend money record state given amount
-    charged total paid pai good unit piec""".split()
+    charged total paid pai good unit piec achiev receiv obtain complet earn got reach rang level
+    result measur report""".split()
 )
 """Words that name no thing of their own; not finding them says little."""
 
@@ -62,6 +63,9 @@ def match(question: Question, fact: Fact) -> Match | None:
     if not named and not held:
         return None
     value, fits = _value(question, fact, column)
+    if held >= 0.3 and fact.columns and question.terms:
+        headers = {name.name for heading, _ in fact.columns for name in label_terms(heading)[0]}
+        named = max([named, *(closeness(asked, name) for asked in question.terms for name in headers)])
     if held >= 0.6 and fits and question.terms:
         generic = question.terms[0]
         if generic in _ANY_AMOUNT and question.kind == "money":
@@ -129,7 +133,12 @@ def _precision(question: Question, fact: Fact, held: float) -> float:
         if word.isalpha() and not any(likeness(word, other) >= 0.8 for other in asked)
     ]
     extra_runs = sum(len(run) for run in chinese_runs(rest)) if not question.runs else 0
-    factor = 1.0 - 0.03 * min(len(extra) + extra_runs / 2, 5)
+    # "Total points", "total 6% supplies": the total of something else.
+    is_part = bool(set(fact.terms) & {"total", "due"}) and not held
+    cost = 0.09 if is_part else 0.03
+    if is_part:
+        extra = [word for word in extra if not is_currency(word)]
+    factor = 1.0 - cost * min(len(extra) + extra_runs / 2, 5)
     if held == 0.0 and question.terms:
         strangers = [
             name
@@ -158,7 +167,11 @@ def _value(question: Question, fact: Fact, column: str) -> tuple[str, bool]:
                 chosen = money[-2]
             return chosen.text, True
         return fact.value, False
-    if kind in ("date", "time", "percent", "phone", "email", "web"):
+    if kind == "phone":
+        numbers = [value for value in values_of(fact.value) if value.kind in ("phone", "code", "number")]
+        numbers.sort(key=lambda value: value.kind != "phone")
+        return (numbers[0].text, True) if numbers else (fact.value, False)
+    if kind in ("date", "time", "percent", "email", "web"):
         found = [value for value in values_of(fact.value) if value.kind == kind]
         if not found and kind == "percent":
             found = [value for value in values_of(fact.label) if value.kind == kind]
@@ -211,7 +224,7 @@ def _count(fact: Fact) -> tuple[str, bool]:
             return next(group for group in found.groups() if group), True
     for text in (fact.value, fact.label):
         for value in values_of(text):
-            if value.kind == "number" and value.number == int(value.number or 0):
+            if value.kind == "number":
                 return value.text, True
     return fact.value, False
 
@@ -240,11 +253,26 @@ def kind_of(question: Question) -> str:
     return question.kind or (term(question.terms[0]).kind if question.terms else "")
 
 
-def prefer_final(question: Question, facts: Sequence[Fact], scores: list[float]) -> None:
+def said_whole(question: Question, fact: Fact) -> bool:
+    """Tell whether the question holds the label word for word: "the grand total"."""
+    label = squashed(fact.label)
+    return " " in fact.label.strip() and len(label) > 6 and label in squashed(question.text)
+
+
+def prefer_final(
+    question: Question, facts: Sequence[Fact], scores: list[float], everything: Sequence[Fact]
+) -> None:
     """Raise, of several totals, the one that is final; `scores` is changed.
 
-    That is the one which other rows repeat (what was paid), or the last before the cash and the
-    change; sums of a tax table after those are not.
+    That is the one which other rows repeat (what was paid), the one after a row of rounding, or
+    the last before the cash and the change; sums of a tax table after those are not.
+
+    Parameters
+    ----------
+    facts, scores
+        What may answer, and how well.
+    everything
+        All facts of the document.
     """
     if not set(question.terms) & {"total", "due", "paid"}:
         return
@@ -255,13 +283,17 @@ def prefer_final(question: Question, facts: Sequence[Fact], scores: list[float])
     ]
     if len(family) < 2:
         return
-    closing = [fact.row for fact in facts if set(fact.terms) & {"change", "tendered"}]
+    closing = [fact.row for fact in everything if set(fact.terms) & {"change", "tendered"}]
     end = min(closing, default=10**9)
+    rounded = [fact.row for fact in everything if "rounding" in fact.terms]
     sums: dict[object, int] = {}
-    for fact in facts:
+    for fact in everything:
         if set(fact.terms) & {"total", "due", "paid", "tendered", "payment_method"}:
             for found in amounts(fact.value)[-1:]:
                 sums[found.number] = sums.get(found.number, 0) + 1
+    largest = max(
+        (abs(money[-1].number or 0) for n in family if (money := amounts(facts[n].value))), default=0
+    )
     for order, number in enumerate(sorted(family, key=lambda n: facts[n].row)):
         fact = facts[number]
         money = amounts(fact.value)
@@ -269,9 +301,13 @@ def prefer_final(question: Question, facts: Sequence[Fact], scores: list[float])
         if money and sums.get(money[-1].number, 0) > 1:
             raised += 0.05
         if fact.row > end:
-            raised -= 0.1
-        if len(money) > 1:
-            raised -= 0.06
+            raised -= 0.12
+        if len({found.number for found in money}) > 1:
+            raised -= 0.12
+        if any(0 < fact.row - row <= 3 for row in rounded):
+            raised += 0.1
+        if money and money[-1].number == largest:
+            raised += 0.03
         if money and not money[-1].number:
             raised -= 0.2
         if "grand" in folded(fact.label) or "rounded" in folded(fact.label):

@@ -92,6 +92,10 @@ _ASKS_ISSUER = re.compile(
     r"|谁开的|谁发的|哪家|谁开具|谁出具|哪里买|哪儿买|在哪里?买|哪里消费|在哪里?吃|店名|商家名|谁卖"
     r"|由谁开|谁收的钱|什么店|开票方|出票人|谁寄的"
 )
+_WHICH_ISSUED = re.compile(
+    r"\b(?:which|what)\s(?:\w+\s)?(\w+)\s(?:has\s|is\s|was\s)?(?:issued|sent|sold|made|billed|provided|issuing"
+    r"|is\sthis|was\sthis|is\sit|did|issues|wrote)\b"
+)
 _ASKS_NAME = re.compile(r"\b(?:name|called|which|what|who|whose|whom)\b|叫|名|哪|什么|谁")
 _ASKS_CUSTOMER = re.compile(
     r"\bwho\s(?:was|is|were|has\sbeen)\s(?:billed|invoiced|charged|the\s\w+\s(?:billed|addressed|made"
@@ -175,7 +179,8 @@ def parse_question(text: str) -> list[Asked]:
     """Return what `text` asks, its last sentence first; what asks for nothing is left out."""
     sentences = [piece.strip() for piece in _SENTENCE_END.split(text) if piece.strip()]
     marked = [piece for piece in sentences if piece.endswith(("?", "？"))]
-    asked = [_asked(sentence) for sentence in reversed(marked or sentences)]
+    rest = [piece for piece in sentences if piece not in marked]
+    asked = [_asked(sentence) for sentence in [*reversed(marked), *reversed(rest)]]
     return [each for each in asked if not each.whole.is_empty]
 
 
@@ -217,6 +222,10 @@ def _parse(text: str) -> Question:
     runs = _chinese_focus(rest)
     firm = [stem(word) for word in words if not _is_soft(word)]
     terms, kind, firm, runs = _with_issuer(plain, terms, kind, firm, runs)
+    if re.search(r"\bhow\s(?:did|was|is|were|do|does|has|have|will)\b(?!\smuch|\smany).*\b(?:pay|paid|payment|settled)\b", plain):
+        terms, kind = ("payment_method",), "text"
+    if kind == "name" and not terms:
+        terms = ("person",)
     terms, kind = _with_route(plain, _with_payment(plain, terms, kind))
     if terms and terms[0] not in _GENERIC:
         wanted = term(terms[0]).kind
@@ -280,9 +289,11 @@ def _chosen(found: list[Named], kind: str) -> tuple[str, ...]:
     kinds = {term(name).kind for name in names}
     if kind in ("date", "time") and kinds & {"date", "time"}:
         # "By what date should it be paid" is no question about money.
+        is_due = "due" in firm
         names = [name for name in names if term(name).kind in ("date", "time")]
-    if kind == "name" and "name" in kinds:
-        names = [name for name in names if term(name).kind == "name"]
+        names += ["due_date"] if is_due else []
+    if kind == "name":
+        names = [name for name in names if term(name).kind in ("name", "text")]
     if kind == "money" and "money" in kinds:
         names = [name for name in names if term(name).kind in ("money", "count")]
     specific = [name for name in names if name not in _GENERIC]
@@ -321,6 +332,8 @@ def _with_payment(plain: str, terms: tuple[str, ...], kind: str) -> tuple[tuple[
     is_paying = re.search(r"\bpa(?:y|id|yment)\b|付|交|缴|还款", plain)
     if kind != "date" or terms not in ((), ("date",)) or not is_paying:
         return terms, kind
+    if re.search(r"\bdue\b|\bdeadline\b", plain):
+        return ("due_date",), kind
     must = re.search(
         r"\b(?:must|should|have\sto|has\sto|need|needs|do\si|do\swe|latest)\b|要|应|需|必须|得",
         plain,
@@ -335,7 +348,9 @@ def _with_issuer(
     if _ASKS_CUSTOMER.search(plain) and not {"vendor"} & set(terms):
         is_named = any(term(name).kind == "name" for name in terms)
         return (terms if is_named else ("customer",)), "name", words, runs
-    asks_issuer = bool(_ASKS_ISSUER.search(plain)) and kind in ("", "name", "place")
+    asks_issuer = kind in ("", "name", "place", "text") and bool(_ASKS_ISSUER.search(plain))
+    if not asks_issuer and kind in ("", "name") and (match := _WHICH_ISSUED.search(plain)):
+        asks_issuer = match[1] in _ISSUER_NOUNS
     if asks_issuer:
         return ("vendor",), "name", [], runs
     if terms and terms[0] not in ("vendor", "person", "order_no", "order_date", "paid", "amount"):

@@ -63,6 +63,9 @@ class Row:
         The line's upper end and a letter's height, in the page's own units.
     cells
         From left to right; one at least.
+    confidence
+        How sure the recogniser was of its least sure piece; 1 where the text was not read from
+        a picture.
     """
 
     text: str
@@ -70,6 +73,7 @@ class Row:
     top: float
     height: float
     cells: tuple[Cell, ...]
+    confidence: float = 1.0
 
 
 def group_rows(boxes: Iterable[Box], *, page: int = 1) -> list[Row]:
@@ -124,7 +128,8 @@ def _row(line: Sequence[Box], page: int) -> Row:
     for box in line:
         text = " ".join(box.text.split())
         last = cells[-1] if cells else None
-        if last and box.left - last.right < _CELL_GAP * height and not _both_numbers(last, text):
+        gap = _CELL_GAP * (2 if _goes_on(last, text) else 1) * height
+        if last and box.left - last.right < gap and not _both_numbers(last, text):
             cells[-1] = Cell(text=f"{last.text} {text}", left=last.left, right=box.right)
         else:
             cells.append(Cell(text=text, left=box.left, right=box.right))
@@ -134,7 +139,13 @@ def _row(line: Sequence[Box], page: int) -> Row:
         top=min(box.top for box in line),
         height=height,
         cells=tuple(cells),
+        confidence=min(box.confidence for box in line),
     )
+
+
+def _goes_on(cell: Cell | None, text: str) -> bool:
+    """Tell whether `text` goes on with the words before it: a small letter begins no new cell."""
+    return cell is not None and cell.text[-1:].isalpha() and text[:1].islower() and len(text) > 1
 
 
 def _both_numbers(cell: Cell, text: str) -> bool:

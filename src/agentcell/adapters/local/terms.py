@@ -10,22 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
-from agentcell.adapters.local.words import CHINESE, folded
+from agentcell.adapters.local.words import CHINESE, folded, likeness
 
 # Name, kind of value | phrases in documents and questions | phrases in questions only
 _TABLE = """
 total money | total; grand total; total amount; total price; total cost; total charge; total sales;
   total sum; total value; net total; invoice total; order total; bill total; bill amount;
   invoice amount; final amount; final total; total fare; total bill; total rounded; rounded total;
-  total purchase; total amt; ttl; gesamt; gesamtbetrag; summe; totale; importe total;
+  total purchase; total amt; ttl; nett total; net total; total nett; gesamt; gesamtbetrag; summe; totale; importe total;
   montant total; 合计; 总计; 共计; 总额; 总金额; 总价; 价税合计; 合计金额; 金额合计; 订单金额;
   消费合计; 消费金额; 消费总额; 账单金额; 账单总额; 订单总额; 订单总价; 总费用; 费用合计;
   总计金额; 小写; 交易金额; 总数; 合计费用; 应收合计; 总金额合计 | altogether; in all; overall;
   spend; spent; sum; come to; add up to; 总共; 一共; 共多少; 花了; 花费; 总的; 全部
 due money | amount due; balance due; total due; total amount due; amount to pay; amount payable;
-  total payable; net payable; amount owed; amount owing; pay this amount; please pay;
+  total payable; net payable; amount owed; amount owing; you owe; amount you owe; patient responsibility;
+  your responsibility; amount to be paid; to be paid; patient balance; your share; patient share; your cost; pay this amount; please pay;
   payment due; due amount; total to pay; to pay; now due; total amount payable; 应付; 应付金额;
   应缴; 应缴金额; 应付款; 应付总额; 应付合计; 待付; 待支付; 应收; 应收金额; 本期应缴; 本期应付;
   应缴费用; 应付费用; 应交; 应交金额; 本期应还; 应还金额; 应还款额; 待付金额 | owe; have to pay;
@@ -76,8 +77,10 @@ unit_price money | unit price; price each; price per unit; u price; rate; unit c
   per night; per liter; per litre; per gallon; per kwh; per piece; 每个; 一个多少; 每件; 每晚; 每升
 amount money | amount; amt; price; cost; value; line total; sum total; ext price; 金额; 价格; 价钱; 款额;
   总价值 | expensive; how much; 多少钱; 多少元; 多少块; 什么价
+fare money | fare; base fare; 票价; 车费; 车资; 票款; 打车费 | 车票; 机票; 门票; 船票; 打车
 refund money | refund; refunded; refund amount; 退款; 退款金额; 退费 |
-rounding money | rounding; rounding adj; rounding adjustment; round off; 抹零; 舍入 |
+rounding money | rounding; rounding adj; rounding adjustment; round off; round adj; adj;
+  rounding amt; rounding amount; 抹零; 舍入 |
 interest money | interest; interest charged; 利息 |
 quantity count | qty; quantity; units; pcs; 数量; 件数; 份数; 个数 | how many; 几个; 多少个; 几份; 几瓶;
   几件; 多少份; 多少件; 几张; 几斤; 多少斤
@@ -90,8 +93,8 @@ date date | date; dated; datum; fecha; 日期 | when; what day; which day; 哪�
   几月几号; 几月; 什么日子; 什么日期
 invoice_date date | invoice date; date of invoice; bill date; billing date; receipt date; tax date;
   date of bill; inv date; 开票日期; 发票日期; 账单日期; 开票时间; 出票日期 | invoiced; billed on; 开票
-issue_date date | issue date; date of issue; issued on; date issued; issued; 签发日期; 发证日期;
-  出具日期; 填发日期; 颁发日期; 发证时间; 签发时间; 颁证日期 | awarded; 颁发; 签发
+issue_date date | issue date; date of issue; issued on; date issued; issued; awarded on; awarded; given on; given this; 签发日期; 发证日期;
+  出具日期; 填发日期; 颁发日期; 发证时间; 签发时间; 颁证日期 | 颁发; 签发
 order_date date | order date; ordered on; date ordered; placed on; order placed; purchase date;
   date of purchase; order time; purchased on; 下单日期; 下单时间; 订单日期; 购买日期; 订单时间; 下单;
   购买时间; 点餐时间 | ordered; bought; purchased
@@ -128,7 +131,7 @@ pay_date date | pay date; payment date; date paid; paid on; pay day; date of pay
   发放日期; 付款日期; 缴费日期; 支付日期; 发薪日期; 收款日期 |
 report_date date | report date; reported; date of report; 报告日期; 报告时间; 打印日期; 打印时间 |
 visit_date date | visit date; date of visit; date of service; service date; appointment date;
-  collection date; collected; 就诊日期; 就诊时间; 采样时间; 检查日期; 服务日期 |
+  collection date; collected; 就诊日期; 就诊时间; 采样时间; 检查日期; 服务日期 | visit; visited; appointment
 time time | time; 时间; 时刻 | what time; 几点; 几时; 几点钟
 entry time | entry; entry time; time in; in time; entered; 入场; 入场时间; 进场; 进场时间; 入口时间;
   驶入时间 | enter; drive in
@@ -175,8 +178,9 @@ email email | email; e mail; email address; mail; 邮箱; 电子邮件; 电子�
 website web | website; web site; web; url; homepage; 网址; 官网; 网站 |
 card code | card number; card no; card; ending; ending in; card ending; 卡号; 尾号; 银行卡; 银行卡号 |
   last four; last 4; last digits; four digits; 末四位; 后四位
+number code | number; no; num; nr; 号码 |
 table code | table; table no; table number; tbl; 桌号; 台号; 桌台; 桌 | 几号桌; 哪桌
-room code | room; room no; room number; 房号; 房间号; 房间; 病房 |
+room code | room; room no; room number; 房号; 房间号; 房间; 病房 | 几号房; 几号房间; 哪个房间; 哪间房
 seat code | seat; seat no; seat number; 座位; 座位号; 座号; 席位 | sitting; sit
 gate code | gate; gate no; boarding gate; 登机口; 检票口 |
 flight code | flight; flight no; flight number; 航班; 航班号 |
@@ -191,14 +195,15 @@ customer name | customer; client; buyer; bill to; billed to; sold to; ship to; d
   recipient; account holder; customer name; attention; attn; invoice to; account name; bill for;
   prepared for; billing name; deliver to; purchaser; client name; invoiced to; payer; 购买方; 客户; 买方;
   购方; 客户名称; 付款方; 收货人; 收件人; 用户名; 户名; 付款人; 抬头; 购买方名称; 客户姓名; 账户名; 用户名称;
-  付款单位; 购买人; 客户名; 交款人; 缴费人; 账户姓名 | 谁买; 买家
+  付款单位; 购买人; 客户名; 交款人; 缴费人; 账户姓名 | 谁买; 买家; shipped to; delivered to; sent to; addressed to
 guest name | guest; guest name; guest s; name of guest; 宾客; 客人; 住客; 宾客姓名; 客人姓名; 住客姓名; 入住人 |
 passenger name | passenger; passenger name; name of passenger; traveller; traveler; 乘客; 旅客; 乘机人;
   旅客姓名; 乘客姓名; 乘车人 | flying; travelling; traveling
 patient name | patient; patient name; name of patient; 患者; 病人; 患者姓名; 病人姓名 |
 employee name | employee; employee name; staff name; 员工; 职工; 员工姓名; 职员; 职工姓名 |
-person name | name; full name; holder; student; student name; participant; 姓名; 名字; 持证人; 学员; 学生;
-  学生姓名; 学员姓名 | awarded to; presented to; certify that
+person name | name; full name; holder; student; student name; participant; certify that; certifies that; presented to; awarded to;
+  conferred upon; student; recipient name; 姓名; 名字; 持证人; 学员; 学生;
+  学生姓名; 学员姓名 | received; recipient; graduate; earned; 持有人; 获得者
 cashier name | cashier; served by; clerk; operator; sales person; salesperson; your cashier; 收银员; 营业员;
   操作员; 收银; 收款人; 开票人; 经办人 | 谁收银; checked me out
 waiter name | server; waiter; waitress; your server; 服务员; 服务生 | served us; serve
@@ -283,7 +288,7 @@ class Named:
     asked: bool = False
 
 
-_TOKEN = re.compile(r"[^\W\d_]+|\d+|#")
+_TOKEN = re.compile(rf"{CHINESE.pattern}|[^\W\d_\u3400-\u9fff\uf900-\ufaff]+|\d+|#")
 _LONGEST_PHRASE = 6  # words
 _LONGEST_CHINESE = 9  # characters
 _JOINT = re.compile(r"[\s\-_.:/’'&()]{0,3}")
@@ -292,8 +297,9 @@ _CURRENCY_END = re.compile(f"(?:{'|'.join(_CURRENCY_ENDS)})$")
 
 _TAX_WORD = r"(?:sales\s?)?(?:tax(?:es)?|vat|gst|sst|hst|service(?:\s?charges?)?|tips?)"
 _INCLUDING = re.compile(
-    rf"\(?\b(?:[il1]ncl(?:uding|usive|uded|udes)?\b\.?|with|after|w/)\s*(?:of\s*)?(?:[@\d.]+\s?%?\s*)?"
+    rf"\(?\b(?:[il1]nc(?:l(?:uding|usive|uded|udes)?)?\b\.?|with|after|w/|in(?=\s?of))\s*(?:of\s*)?(?:[@\d.]+\s?%?\s*)?"
     rf"(?:the\s)?{_TAX_WORD}(?:\s?@?\s?[\d.]+\s?%)?\)?|[(（]?含税[)）]?|tax\s?included|tax\s?incl\.?"
+    r"|after\s(?:rounding|adj\w*\b)|\brounded\b"
 )
 _EXCLUDING = re.compile(
     rf"\(?\b(?:excl(?:uding|usive|udes)?\b\.?|before|without|w/o|pre-?|net\sof)\s*(?:of\s*)?"
@@ -357,9 +363,25 @@ def _phrases(text: str, *, in_question: bool) -> Iterator[Named]:
             position += 1
 
 
+_OFTEN_MISREAD = (
+    "total subtotal amount balance discount invoice receipt number rounding inclusive change"
+).split()
+
+
+@lru_cache(maxsize=4096)
+def _repaired(word: str) -> str:
+    """Return the label word of which `word` is a misreading, if it is one: ``totai`` is total."""
+    if len(word) < 4 or word in _table().starts or word in _table().labels or not word.isascii():
+        return word
+    for right in _OFTEN_MISREAD:
+        if abs(len(right) - len(word)) <= 1 and likeness(right, word) >= 0.8:
+            return right
+    return "total" if word in ("tota", "otal") else word
+
+
 def _phrase_at(text: str, tokens: list[re.Match[str]], position: int) -> list[str]:
     """Return the phrases, without spaces, that begin at a token: of one word, of two, …"""
-    first = tokens[position].group()
+    first = _repaired(tokens[position].group())
     if first not in _table().starts:
         return [first]
     phrases: list[str] = []
@@ -369,7 +391,7 @@ def _phrase_at(text: str, tokens: list[re.Match[str]], position: int) -> list[st
         is_near = _JOINT.fullmatch(text, end, token.start()) or not joined
         if not is_near or CHINESE.match(token.group()):
             break
-        joined += "no" if token.group() == "#" else token.group()
+        joined += "no" if token.group() == "#" else _repaired(token.group())
         phrases.append(joined)
         end = token.end()
     return phrases
@@ -415,9 +437,15 @@ def _blanked(text: str, start: int, end: int) -> str:
     return text[:start] + " " * (end - start) + text[end:]
 
 
+def is_aside(text: str) -> bool:
+    """Tell whether `text` begins with a remark on what a sum includes: ``incl. GST @ 6%``."""
+    plain = folded(text).lstrip(" (（")
+    return bool(_INCLUDING.match(plain) or _EXCLUDING.match(plain))
+
+
 # What else answers a question for a term, and how well.
 _ALSO = {
-    "total": "due .95 paid .85 amount .5 fare .5 balance .3 net_pay .4",
+    "total": "subtotal .55 due .95 paid .85 amount .5 fare .5 balance .3 net_pay .4",
     "due": "total .85 balance .7 paid .5 minimum .3 amount .4",
     "paid": "total .9 due .75 tendered .5 amount .5 deposit .3 received .5",
     "amount": "total .9 due .88 paid .85 fare .7",
@@ -430,7 +458,7 @@ _ALSO = {
     "tendered": "paid .5 received .5",
     "received": "paid .6 tendered .4",
     "deposit": "paid .3",
-    "fare": "total .6",
+    "fare": "total .85 amount .8 paid .8 due .7",
     "quantity": "item_count .6",
     "item_count": "quantity .7",
     "date": "invoice_date .97 issue_date .95 order_date .95 transaction_date .95 statement_date .9"
@@ -441,7 +469,7 @@ _ALSO = {
     "order_date": "transaction_date .9 date .9 invoice_date .75 issue_date .6 time .6",
     "transaction_date": "date .9 order_date .8 time .6 pay_date .7",
     "statement_date": "date .85 invoice_date .7 issue_date .7",
-    "due_date": "expiry .4 end_date .4",
+    "due_date": "pay_date .3 expiry .4 end_date .4",
     "expiry": "end_date .8 due_date .5",
     "end_date": "expiry .8 check_out .5",
     "valid_from": "check_in .4 date .4 issue_date .3",
@@ -451,22 +479,22 @@ _ALSO = {
     "ship_date": "",
     "check_in": "arrival .7 entry .6 visit_date .3",
     "check_out": "departure .6 exit .6",
-    "departure": "check_out .3 time .4 date .3",
-    "arrival": "check_in .6",
+    "departure": "exit .75 check_out .3 time .4 date .3",
+    "arrival": "entry .75 check_in .6",
     "boarding": "",
     "time": "transaction_date .6 order_date .6 date .55 departure .5 entry .5",
     "entry": "check_in .7 arrival .7",
     "exit": "check_out .7 departure .7",
-    "invoice_no": "receipt_no .7 bill_no .8 reference .5 order_no .4",
-    "bill_no": "invoice_no .85 receipt_no .7 account_no .3",
-    "receipt_no": "invoice_no .8 transaction_no .7 order_no .6 bill_no .7 reference .5",
-    "order_no": "receipt_no .5 reference .5 transaction_no .4 po_no .5 booking .5",
+    "invoice_no": "number .75 receipt_no .7 bill_no .8 reference .5 order_no .4",
+    "bill_no": "number .75 invoice_no .85 receipt_no .7 account_no .3",
+    "receipt_no": "number .7 invoice_no .8 transaction_no .7 order_no .6 bill_no .7 reference .5",
+    "order_no": "number .7 receipt_no .5 reference .5 transaction_no .4 po_no .5 booking .5",
     "po_no": "order_no .5 reference .4",
-    "booking": "reference .7 order_no .5",
+    "booking": "number .5 reference .7 order_no .5",
     "reference": "booking .7 transaction_no .6 invoice_no .4 receipt_no .5 certificate_no .5",
     "transaction_no": "reference .7 receipt_no .5",
-    "certificate_no": "reference .6 id_no .5 registration_no .5",
-    "account_no": "id_no .4 card .4",
+    "certificate_no": "number .8 reference .6 id_no .5 registration_no .5",
+    "account_no": "number .5 id_no .4 card .4",
     "card": "account_no .5 payment_method .5",
     "tax_id": "registration_no .3",
     "registration_no": "tax_id .3 certificate_no .4",

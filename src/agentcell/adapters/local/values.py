@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 Day = tuple[int | None, int | None, int | None]
@@ -45,26 +45,27 @@ class Found:
 _MONTH_NAMES = (
     "january february march april may june july august september october november december"
 ).split()
-_MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)} | {"0ct": 10}
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+    r"|sept?(?:ember)?|[o0]ct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _SHORT_YEAR = r"(?P<year>(?:19|20)\d\d|['’]?\d\d)"
+_YEAR_END = r"(?=\D|$|\d\d?[:：]\d\d)"  # a recogniser may lose the space before the time
 _DATES = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"(?<!\d){_YEAR}\s?年\s?(?P<m>\d\d?)\s?月(?:\s?(?P<d>\d\d?)\s?[日号])?",
         rf"(?<![\d./-]){_YEAR}\s?[-/.]\s?(?P<m>\d\d?)\s?[-/.]\s?(?P<d>\d\d?)(?=T?(?:\d\d:|\D|$))",
-        rf"(?<![\d./-])(?P<a>\d\d?)\s?(?P<by>[-/.])\s?(?P<b>\d\d?)\s?(?P=by)\s?{_SHORT_YEAR}(?!\d)",
-        rf"(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,-]*(?:of\s)?{_MONTH}[\s.,-]*{_SHORT_YEAR}(?![\d:])",
-        rf"(?<![a-z]){_MONTH}[\s.]*(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,]+{_SHORT_YEAR}(?![\d:])",
+        rf"(?<![\d./-])(?P<a>\d\d?)\s?(?P<by>[-/.])\s?(?P<b>\d\d?)\s?(?P=by)\s?{_SHORT_YEAR}{_YEAR_END}",
+        rf"(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,-]*(?:of\s)?{_MONTH}[\s.,-]*{_SHORT_YEAR}(?!:){_YEAR_END}",
+        rf"(?<![a-z]){_MONTH}[\s.]*(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,]+{_SHORT_YEAR}(?!:){_YEAR_END}",
         rf"(?<![a-z]){_MONTH}[\s.,-]*{_YEAR}(?!\d)",
         r"(?<!\d)(?P<m>\d\d?)\s?月\s?(?P<d>\d\d?)\s?[日号]",
         rf"(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th)?\s{_MONTH}(?![a-z])",
         rf"(?<![a-z]){_MONTH}\.?\s(?P<d>\d\d?)(?:st|nd|rd|th)?(?![\d:.,])",
-        r"(?<!\d)(?P<year>20[0-4]\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])(?!\d)",
+        r"(?<!\d)(?P<year>20[0-4]\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])(?![\d-])",
     )
 ]
 
@@ -121,16 +122,17 @@ _MARK = _alternatives(iter(_CODES))
 _DIGITS = (
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d{1,3}(?:\.\d{3})+,\d\d(?!\d)"
     r"|\d{1,3}(?:['’]\d{3})+(?:\.\d\d)?(?!\d)|\d{1,3}(?:[ \u00a0]\d{3})+,\d\d(?!\d)"
-    r"|\d+(?:[.,]\d+)?"
+    r"|\d+\.\s\d\d(?!\d)|\d+(?:[.,]\d+)?"
 )
+_NO_WORD_BEFORE = r"(?<![A-RT-Za-z0-9_])(?:(?<![A-Za-z0-9_])S(?=\d+\.\d\d))?(?<!\d[.,])"
 _AMOUNT = re.compile(
-    rf"(?P<minus>[-−–(]\s?)?(?P<before>{_MARK})?\s?(?P<inner>[-−])?(?<![A-Za-z0-9_])"
+    rf"(?P<minus>[-−–(]\s?)?(?:(?P<before>{_MARK})\s?(?P<inner>[-−])?|{_NO_WORD_BEFORE})"
     rf"(?P<digits>{_DIGITS})(?:\s?(?P<percent>[%％])|\s?(?P<after>{_MARK})(?!\s?\d))?"
     rf"(?P<closing>\))?",
     re.IGNORECASE,
 )
 
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_EMAIL = re.compile(r"[\w.+-]+\s?@\s?[\w-]+(?:\.[\w-]+)+")
 _WEB = re.compile(
     r"(?:https?://|www\.)[^\s，。]+|\b[\w-]+\.(?:com|org|net|cn|io|co\.uk|de|fr)\b", re.I
 )
@@ -151,10 +153,24 @@ _ORDINARY_WORD = re.compile(
 )
 
 
+_DIGIT_LIKE = re.compile(r"(?:(?<![A-Za-z\d])|(?<=RM)|(?<=USD))[\dOoQ]+[.,][\dOoQ]{2}(?![\w])")
+
+
+def _with_zeros(match: re.Match[str]) -> str:
+    """Return an amount in which a letter O was read for a zero, with the zero."""
+    text = match.group()
+    if not any(letter.isdigit() for letter in text):
+        return text
+    return re.sub("[OoQ]", "0", text)
+
+
 def find_values(text: str) -> list[Found]:
     """Return the values in `text`, from left to right; none lies in another."""
     taken: list[Found] = []
-    for found in _candidates(text):
+    plain = _DIGIT_LIKE.sub(_with_zeros, text)
+    for found in _candidates(plain):
+        if plain is not text and found.text != text[found.start : found.end].strip():
+            found = replace(found, text=text[found.start : found.end].strip())  # noqa: PLW2901
         if all(found.end <= other.start or found.start >= other.end for other in taken):
             taken.append(found)
     return sorted(taken, key=lambda found: found.start)
@@ -168,8 +184,12 @@ def _candidates(text: str) -> Iterator[Found]:
         yield from (_plain("web", match) for match in _WEB.finditer(text))
     if not _has_digit(text):
         return
-    yield from find_dates(text)
-    yield from (_plain("time", match) for match in _TIME.finditer(text))
+    dates = list(find_dates(text))
+    yield from dates
+    rest = text
+    for date in dates:
+        rest = rest[: date.start] + " " * (date.end - date.start) + rest[date.end :]
+    yield from (_plain("time", match) for match in _TIME.finditer(rest))
     yield from (_plain("code", match) for match in _LONG_CODE.finditer(text))
     for match in _PHONE.finditer(text):
         if _is_phone(match.group()):
@@ -188,15 +208,19 @@ def _plain(kind: str, match: re.Match[str]) -> Found:
     return Found(kind=kind, text=match.group(), start=match.start(), end=match.end())
 
 
+_PHONE_SHAPE = re.compile(
+    r"\+\d|\(0?\d{2,4}\)|0\d{1,3}[- ]\d{3}|0\d{9,10}$|\d{3}[-. ]\d{3}[-. ]\d{4}$|1[3-9]\d[- ]?\d{4}[- ]?\d{4}$"
+    r"|[48]00[- ]?\d{3,4}|1-?800|\d{3}[- ]\d{4}$|\d{4}[- ]\d{4}$"
+)
+
+
 def _is_phone(text: str) -> bool:
     digits = sum(letter.isdigit() for letter in text)
     if not 7 <= digits <= (15 if text.startswith("+") else 12):
         return False
     if re.search(r"\d[.,]\d\d(?:\s|$)", text) or re.search(r"(?:^|\s)\d(?:\s|$)", text):
         return False  # amounts or a quantity side by side
-    if any(mark in text for mark in "+()- "):
-        return True
-    return digits in (10, 11) and text[0] in "01"
+    return bool(_PHONE_SHAPE.match(text))
 
 
 def find_dates(text: str) -> Iterator[Found]:
@@ -287,6 +311,11 @@ def parse_number(digits: str) -> Decimal | None:
         return Decimal(text)
     except InvalidOperation:
         return None
+
+
+def is_currency(text: str) -> bool:
+    """Tell whether `text` is the mark of a currency alone: ``RM``, ``€``."""
+    return text.strip(" :.").lower() in _CODES
 
 
 def currencies_in(text: str) -> list[str]:

@@ -6,8 +6,9 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+(?:[.,:/-]\d+)*")
 CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
+_LETTERS = r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+"
+_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})?|\d+(?:[.,:/-]\d+)*")
 _KANA = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff]")
 _OTHER_SCRIPT = re.compile(r"[\u0370-\u1fff\u3040-\u30ff\ua000-\ua4cf\uac00-\ud7ff]")
 
@@ -67,7 +68,7 @@ def stem(word: str) -> str:
 
 def english_words(text: str) -> list[str]:
     """Return the words and numbers of `text` that are not Chinese, folded."""
-    words = [word for word in _WORD.findall(folded(text)) if not CHINESE.search(word)]
+    words = _WORD.findall(folded(text))
     return [word.removesuffix("'s").removesuffix("’s") for word in words]
 
 
