@@ -23,8 +23,9 @@ from agent_kit import Replies, blue, media, page, png, red, shown
 from agentcell.adapters.events import Retrying, TextDelta, Usage
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
-from agentcell.agents.agent import Agent, AnswerWarning, SingleAgent
-from agentcell.agents.answering import StepFinished
+from agentcell.agents.agent import Agent
+from agentcell.agents.answering import AnswerWarning, StepFinished
+from agentcell.agents.single import SingleAgent
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import (
     AgentError,

@@ -16,7 +16,8 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.adapters.model import Model, ModelCapabilities
     from agentcell.adapters.openai_chat import LegacyOpenAIModel
     from agentcell.adapters.openai_responses import OpenAIModel
-    from agentcell.agents.agent import Agent, SingleAgent
+    from agentcell.agents.agent import Agent
+    from agentcell.agents.single import SingleAgent
     from agentcell.agents.tools import tool
     from agentcell.answer import Answer
     from agentcell.assets.asset import ImageAsset, PdfAsset
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.messages import MediaMessageBlock, TextMessageBlock
     from agentcell.modality import FieldModality
     from agentcell.prompts.fields import FieldSpec
+    from agentcell.prompts.skill import Skill, load_skill, load_skills
     from agentcell.session import Session
 
 _WHERE = {
@@ -46,8 +48,11 @@ _WHERE = {
     "OpenAIModel": "agentcell.adapters.openai_responses",
     "PdfAsset": "agentcell.assets.asset",
     "Session": "agentcell.session",
-    "SingleAgent": "agentcell.agents.agent",
+    "SingleAgent": "agentcell.agents.single",
+    "Skill": "agentcell.prompts.skill",
     "TextMessageBlock": "agentcell.messages",
+    "load_skill": "agentcell.prompts.skill",
+    "load_skills": "agentcell.prompts.skill",
     "tool": "agentcell.agents.tools",
 }
 
@@ -70,8 +75,11 @@ __all__ = [
     "PdfAsset",
     "Session",
     "SingleAgent",
+    "Skill",
     "TextMessageBlock",
     "load_ipython_extension",
+    "load_skill",
+    "load_skills",
     "tool",
     "unload_ipython_extension",
 ]

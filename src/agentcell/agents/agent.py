@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 from agentcell.adapters.events import Event
-from agentcell.agents.answering import Asking, StepFinished, answering
-from agentcell.agents.exchange import Run, Step, ToolFinished, ToolStarted, unknown_tool
+from agentcell.agents.answering import Asking, StepFinished, answering, remembered
+from agentcell.agents.exchange import Step, ToolFinished, ToolStarted
 from agentcell.agents.observe import Observation, Standing, observe
 from agentcell.agents.output import check_outputs, schema_of
 from agentcell.agents.parts import (
     at_least,
     checked_model,
     checked_name,
+    hint_at_slips,
     is_history,
     lines,
     read_skills,
-    tool_call,
 )
 from agentcell.agents.rounds import (
     Approve,
+    answered_calls,
     astreamed,
     awhole,
     normal_result,
-    run_tool,
     streamed,
     takes_tool_media,
     whole,
@@ -40,17 +39,10 @@ from agentcell.agents.tools import Tool, named_tools
 from agentcell.errors import AgentError
 from agentcell.history.provider import HistoryProvider
 from agentcell.messages import Message, ToolCall
-from agentcell.prompts.fields import FieldWarning, normalize_field_specs
+from agentcell.prompts.fields import normalize_field_specs
 from agentcell.prompts.skill import Skill
-from agentcell.prompts.tags import TagRegistry
-from agentcell.prompts.template import find_slots, near_miss
 
 _MEMORY_LOCK = threading.Lock()
-
-
-class AnswerWarning(UserWarning):
-    """An answer is there, and not whole."""
-
 
 StepEvent: TypeAlias = Event | ToolStarted | ToolFinished | StepFinished
 
@@ -171,7 +163,7 @@ class Agent:
         one: Any = memories
         for memory in [one] if is_history(one) else one or ():
             self.add_memory(memory)
-        self._hint_at_slips()
+        hint_at_slips(name, self._standing.prompt_template, self._standing.fields, attributes)
 
     def __repr__(self) -> str:
         parts = [repr(self.name), f"model={self.model!r:.120}"]
@@ -266,25 +258,7 @@ class Agent:
             A ``tool`` message for each, in order. What goes wrong (an unknown tool, arguments that
             do not fit, an exception) is its content: the model can do better.
         """
-        tags = TagRegistry()
-        messages: list[Message] = []
-        for given in tool_calls:
-            call = given if isinstance(given, ToolCall) else tool_call(given)
-            found = self.tools.get(call.name)
-            finished = (
-                run_tool(Run(call, found, tags), self.approve)
-                if found
-                else unknown_tool(call, self.tools)
-            )
-            messages.append(
-                {
-                    "role": "tool",
-                    "name": call.name,
-                    "content": finished.content,
-                    "tool_call_id": call.id,
-                }
-            )
-        return messages
+        return answered_calls(tool_calls, self.tools, self.approve)
 
     def step(
         self,
@@ -322,7 +296,7 @@ class Agent:
         """
         seen = self._observe(input, fields, outputs)
         ended = whole(self.model, self._answer(seen, settings), self.approve)
-        return self._ended(seen, ended).output
+        return remembered(seen, ended, self._history).output
 
     async def astep(
         self,
@@ -335,7 +309,7 @@ class Agent:
         """Like `step`, without blocking the loop; sync tools run in a thread."""
         seen = self._observe(input, fields, outputs)
         ended = await awhole(self.model, self._answer(seen, settings), self.approve)
-        return self._ended(seen, ended).output
+        return remembered(seen, ended, self._history).output
 
     def stream(
         self,
@@ -368,7 +342,9 @@ class Agent:
         self, seen: Observation, settings: Mapping[str, Any] | None
     ) -> Iterator[StepEvent]:
         for event in streamed(self.model, self._answer(seen, settings), self.approve):
-            yield self._ended(seen, event) if isinstance(event, StepFinished) else event
+            if isinstance(event, StepFinished):
+                remembered(seen, event, self._history)
+            yield event
 
     async def _astreamed(
         self, seen: Observation, settings: Mapping[str, Any] | None
@@ -376,7 +352,9 @@ class Agent:
         events = astreamed(self.model, self._answer(seen, settings), self.approve)
         try:
             async for event in events:
-                yield self._ended(seen, event) if isinstance(event, StepFinished) else event
+                if isinstance(event, StepFinished):
+                    remembered(seen, event, self._history)
+                yield event
         finally:
             await events.aclose()  # type: ignore[attr-defined]
 
@@ -411,67 +389,5 @@ class Agent:
             takes_media=takes_tool_media(self.model),
         )
 
-    def _ended(self, seen: Observation, ended: StepFinished) -> StepFinished:
-        """Remember a step that succeeded."""
-        if ended.finish_reason == "length":
-            warnings.warn(
-                "The answer stops at the limit of its tokens: raise max_tokens.",
-                AnswerWarning,
-                stacklevel=3,
-            )
-        history: Any = self._history
-        answer = {"role": "assistant", "content": ended.text}
-        if hasattr(history, "extend"):  # at once, so that no other thread's turn comes between
-            history.extend([seen.turn, answer])
-        elif hasattr(history, "insert"):
-            for message in (seen.turn, answer):
-                history.insert(message["role"], message["content"])
-        return ended
-
     def _settings(self, settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return {**self.model_settings, **(settings or {})} or None
-
-    def _hint_at_slips(self) -> None:
-        standing = self._standing
-        known = {*standing.fields, *standing.attributes, "role_name"}
-        for slot in find_slots(standing.prompt_template):
-            meant = near_miss(slot.name, known) if standing.fields else None
-            if meant and meant not in {one.name for one in find_slots(standing.prompt_template)}:
-                warnings.warn(
-                    f"Agent '{self.name}': the template's {{{slot.name}}} is no declared field;"
-                    f" is {{{meant}}} meant?",
-                    FieldWarning,
-                    stacklevel=3,
-                )
-
-
-class SingleAgent(Agent):
-    """An agent for use by itself: no declared inputs or outputs.
-
-    Parameters
-    ----------
-    name, instructions, model, options
-        As for `Agent`, without `pull_keys` and `push_keys`.
-
-    Raises
-    ------
-    AgentError
-        If one of those two is given.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        instructions: str | Sequence[str] = "",
-        *,
-        model: Any = None,
-        **options: Any,
-    ) -> None:
-        for key in ("pull_keys", "push_keys"):
-            if key in options:
-                raise AgentError(f"SingleAgent takes no {key}.", fix="use Agent.")
-        super().__init__(name, instructions, model=model, **options)
-
-    def invoke(self, input: Mapping[str, Any]) -> dict[str, Any]:  # noqa: A002
-        """Ask about one input; see `Agent.step`."""
-        return self.step(input)

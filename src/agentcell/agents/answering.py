@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,10 @@ from agentcell.agents.output import (
 )
 from agentcell.agents.tools import Tool
 from agentcell.messages import Message
+
+
+class AnswerWarning(UserWarning):
+    """An answer is there, and not whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,3 +108,26 @@ def answering(
             citations=tuple(result["citations"]),
         )
     raise AssertionError("the last attempt returns or raises")
+
+
+def remembered(seen: Observation, ended: StepFinished, history: Any) -> StepFinished:
+    """Give a step that succeeded to the history, if that takes it; return the step.
+
+    Warns
+    -----
+    AnswerWarning
+        If the answer stops at the limit of its tokens.
+    """
+    if ended.finish_reason == "length":
+        warnings.warn(
+            "The answer stops at the limit of its tokens: raise max_tokens.",
+            AnswerWarning,
+            stacklevel=3,
+        )
+    answer: Message = {"role": "assistant", "content": ended.text}
+    if hasattr(history, "extend"):  # at once, so that no other thread's turn comes between
+        history.extend([seen.turn, answer])
+    elif hasattr(history, "insert"):
+        for message in (seen.turn, answer):
+            history.insert(message["role"], message["content"])
+    return ended

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentcell.adapters.registry import resolve
 from agentcell.errors import AgentError
-from agentcell.messages import ToolCall
+from agentcell.prompts.fields import FieldWarning
 from agentcell.prompts.skill import Skill, load_skill
+from agentcell.prompts.template import find_slots, near_miss
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -63,9 +65,18 @@ def is_history(memory: object) -> bool:
     return callable(getattr(memory, "get_messages", None))
 
 
-def tool_call(given: Mapping[str, Any]) -> ToolCall:
-    """Return a call that is given as a mapping."""
-    arguments = given.get("arguments") or {}
-    if isinstance(arguments, Mapping):
-        return ToolCall(str(given.get("id") or ""), given["name"], dict(arguments))
-    return ToolCall(str(given.get("id") or ""), given["name"], {}, str(arguments))
+def hint_at_slips(
+    agent: str, template: str, fields: Mapping[str, Any], attributes: Mapping[str, Any] | None
+) -> None:
+    """Warn of a name in a template that is nearly a declared one which the template lacks."""
+    named = {slot.name for slot in find_slots(template)}
+    known = {*fields, *(attributes or ()), "role_name"}
+    for name in sorted(named):
+        meant = near_miss(name, known) if fields else None
+        if meant and meant not in named:
+            warnings.warn(
+                f"Agent '{agent}': the template's {{{name}}} is no declared field;"
+                f" is {{{meant}}} meant?",
+                FieldWarning,
+                stacklevel=3,
+            )

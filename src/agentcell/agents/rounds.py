@@ -8,7 +8,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, TypeAlias
 
 from agentcell.adapters.events import (
@@ -29,6 +37,7 @@ from agentcell.agents.exchange import (
     ToolLog,
     ToolStarted,
     exchange,
+    unknown_tool,
 )
 from agentcell.agents.tools import Outcome, Tool, arun, named_tools, run
 from agentcell.errors import ModelError
@@ -155,6 +164,29 @@ def run_tool(run_: Run, approve: Approve | None) -> ToolFinished:
             return _refused(run_.call, answer)
     outcome = run(run_.tool, run_.call, run_.tags)
     return _finished(run_.call, outcome, began)
+
+
+def answered_calls(
+    given: Iterable[ToolCall | Mapping[str, Any]],
+    tools: Mapping[str, Tool],
+    approve: Approve | None,
+) -> list[Message]:
+    """Run tool calls in order and return a ``tool`` message for each; see `Agent.act`."""
+    tags = TagRegistry()
+    messages: list[Message] = []
+    for one in given:
+        call = one if isinstance(one, ToolCall) else _as_call(one)
+        found = tools.get(call.name)
+        finished = run_tool(Run(call, found, tags), approve) if found else unknown_tool(call, tools)
+        messages.append(
+            {
+                "role": "tool",
+                "name": call.name,
+                "content": finished.content,
+                "tool_call_id": call.id,
+            }
+        )
+    return messages
 
 
 async def arun_tool(run_: Run, approve: Approve | None) -> ToolFinished:
@@ -304,3 +336,10 @@ def _nothing() -> None:
 
 async def _awaited(answer: Any) -> Any:
     return await answer
+
+
+def _as_call(given: Mapping[str, Any]) -> ToolCall:
+    arguments = given.get("arguments") or {}
+    if isinstance(arguments, Mapping):
+        return ToolCall(str(given.get("id") or ""), given["name"], dict(arguments))
+    return ToolCall(str(given.get("id") or ""), given["name"], {}, str(arguments))
