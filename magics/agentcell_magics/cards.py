@@ -113,8 +113,7 @@ def tokens(usage: Usage | None) -> str:
     about = "about " if usage.estimated else ""
     parts = []
     if usage.input_tokens is not None:
-        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        parts.append(f"{usage.input_tokens:,} tokens in{cached}")
+        parts.append(f"{usage.input_tokens:,} tokens in")
     if usage.output_tokens is not None:
         parts.append(f"{usage.output_tokens:,} out")
     return about + ", ".join(parts)
