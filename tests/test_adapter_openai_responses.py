@@ -178,15 +178,16 @@ def test_sealed_reasoning_goes_back_where_it_came_from() -> None:
     assert [item.get("type", item.get("role")) for item in items] == [
         "user",
         "reasoning",
-        "assistant",
+        "message",
         "function_call",
         "function_call_output",
         "reasoning",
-        "assistant",
+        "message",
         "user",
     ]
     assert items[1]["encrypted_content"] == "gAAAA-sealed"
-    assert items[2] == {"role": "assistant", "content": "Let me look.", "phase": "final_answer"}
+    assert items[2]["content"][0]["text"] == "Let me look."
+    assert items[2]["phase"] == "final_answer"
     assert server.bodies[0]["include"] == ["reasoning.encrypted_content"]
 
 
@@ -302,10 +303,19 @@ def test_a_model_that_is_not_sampled_takes_no_temperature(
             assert "leave it out" in caught.value.fix
 
 
-def test_another_server_gets_no_option_of_openais_own() -> None:
-    body = encoded(model(base_url="http://127.0.0.1:9/v1"), HI)
+def test_another_server_gets_no_option_of_openais_own_and_earlier_answers_in_full() -> None:
+    messages = [*HI, {"role": "assistant", "content": "Hello."}, *HI]
+
+    body = encoded(model(base_url="http://127.0.0.1:9/v1"), messages)
 
     assert "stream_options" not in body
+    assert body["input"][1] == {
+        "type": "message",
+        "role": "assistant",
+        "id": "msg_1",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
+    }
 
 
 # What llama.cpp's server and the service itself make of the protocol.

@@ -55,6 +55,13 @@ _FILTERED = {
 }
 _LARGE = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
 _NO_MODEL = {"model_not_found", "model_not_available"}
+# How servers that people run themselves say that their model has no eyes: llama.cpp with status
+# 500, vLLM and Ollama with 400.
+_NO_IMAGES = re.compile(
+    r"image input is not supported|not a multimodal model|data required for image input"
+    r"|does not support (images?|vision|multimodal)",
+    re.IGNORECASE,
+)
 _STATUS_OF = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -229,6 +236,8 @@ def _classified(
     retryable = status in _RETRYABLE and not issubclass(
         kind, (QuotaExceeded, ContentFiltered, TooLarge)
     )
+    if kind is BadRequest and status >= 500:  # noqa: PLR2004
+        retryable = False  # a wrong status for what will not pass
     return origin.error(kind, problem, fix, retryable=retryable, **facts)
 
 
@@ -243,6 +252,8 @@ def _kind(  # noqa: C901, PLR0911 (a table in the order of its tests)
         return RateLimited, wait
     if codes & _FILTERED:
         return ContentFiltered, "word the question differently, or leave the attachment out."
+    if _NO_IMAGES.search(problem):
+        return BadRequest, "leave the image out, or use a model that takes images."
     if status == 413 or codes & _LARGE:  # noqa: PLR2004
         return TooLarge, "send less: a smaller file, or start the conversation over."
     if status in {401, 403}:

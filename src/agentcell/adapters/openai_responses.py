@@ -86,10 +86,13 @@ def encode(request: Request, *, for_openai: bool = True) -> dict[str, Any]:
     Parameters
     ----------
     for_openai
-        Whether it goes to OpenAI itself, which pads its events unless asked not to.
+        Whether it goes to OpenAI itself, which pads its events unless asked not to, and takes an
+        earlier answer as a text.
     """
     settings = request.settings
     items = [item for turn in request.turns for item in _items(turn, settings.detail)]
+    if not for_openai:
+        items = [_as_output(item, number) for number, item in enumerate(items)]
     body: dict[str, Any] = {
         "model": request.model,
         "input": items,
@@ -184,6 +187,19 @@ def _is_ours(part: object) -> bool:
 def _message(text: str, phase: object) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
     return {**message, "phase": phase} if isinstance(phase, str) else message
+
+
+def _as_output(item: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return an earlier answer's text in its long form.
+
+    llama.cpp's server knows it in no other ("Cannot determine type of 'item'"). The long form
+    needs an id, and OpenAI itself looks ids up; so its own server gets the short one.
+    """
+    if item.get("role") != "assistant":
+        return item
+    text = {"type": "output_text", "text": item["content"], "annotations": []}
+    head = {"type": "message", "id": f"msg_{number}", "status": "completed"}
+    return {**item, **head, "content": [text]}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
