@@ -20,7 +20,7 @@ class ScriptedModel(Model):
 
     provider = "scripted"
 
-    def __init__(  # noqa: PLR0913 (a script has many parts)
+    def __init__(
         self,
         pieces: Iterable[str] = ("Hel", "lo"),
         *,
