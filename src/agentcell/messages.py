@@ -16,12 +16,19 @@ from agentcell.assets.asset import MediaAsset
 from agentcell.modality import FieldModality
 
 
+_SHOWN = 80
+"""Characters of a text that a repr shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextMessageBlock:
     """One piece of a message's text."""
 
     text: str
     type: Literal["text"] = "text"
+
+    def __repr__(self) -> str:
+        return f"TextMessageBlock({_short(self.text)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,9 @@ class MediaMessageBlock:
     tag: str
     description: str = ""
     type: Literal["media"] = "media"
+
+    def __repr__(self) -> str:
+        return f"MediaMessageBlock({_short(self.tag)!r}, {self.asset!r})"
 
     @property
     def modality(self) -> FieldModality:
@@ -73,6 +83,13 @@ class ToolCall:
     name: str
     arguments: dict[str, Any]
     raw_arguments: str = ""
+
+    def __repr__(self) -> str:
+        return f"ToolCall({_short(self.name)}, {_short(str(self.raw_arguments or self.arguments))})"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def media_blocks(messages: Iterable[Message]) -> Iterator[MediaMessageBlock]:
