@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -20,7 +21,16 @@ from agentcell.adapters.events import (
     gather,
 )
 from agentcell.adapters.openai_chat import LegacyOpenAIModel, decode
-from agentcell.errors import BadRequest, KeyMissing, ServiceError, StreamTruncated, Unsupported
+from agentcell.assets.asset import ImageAsset
+from agentcell.errors import (
+    AttachmentError,
+    BadRequest,
+    ConnectionFailed,
+    KeyMissing,
+    ServiceError,
+    StreamTruncated,
+    Unsupported,
+)
 from agentcell.messages import TextMessageBlock, ToolCall
 from servers import ChatServer, Reply
 
@@ -494,3 +504,101 @@ def test_the_last_event_is_the_end() -> None:
     events = list(decode([chunk({"content": "x"}), chunk({}, "stop"), "data: [DONE]\n\n"]))
 
     assert [type(event) for event in events] == [TextDelta, Finished]
+
+
+def test_only_the_first_of_several_answers_is_the_answer() -> None:
+    second = {"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "length"}]}
+
+    result = result_of(
+        chunk({"content": "one"}), f"data: {json.dumps(second)}\n\n", chunk({}, "stop")
+    )
+
+    assert (result["content"], result["finish_reason"]) == ("one", "stop")
+
+
+# What cannot be sent, and what the environment does.
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"extra_body": {"x": float("nan")}},
+        {"extra_body": {"x": object()}},
+        {"extra_headers": {"X-A": "line\nbreak"}},
+        {"extra_headers": {"X-A": "café"}},
+        {"extra_headers": {"X-A": 5}},
+    ],
+)
+def test_what_cannot_be_put_into_bytes_is_a_bad_request(options: dict[str, Any]) -> None:
+    with ChatServer() as server:
+        with pytest.raises(BadRequest, match="cannot be sent"):
+            LegacyOpenAIModel("m", "k", server.url).invoke(HI, **options)
+        assert server.requests == []
+
+
+def test_arguments_that_json_cannot_hold_are_a_bad_request() -> None:
+    call = {"id": "a", "name": "f", "arguments": {"when": object()}}
+
+    with ChatServer() as server, pytest.raises(BadRequest, match="cannot be sent"):
+        LegacyOpenAIModel("m", "k", server.url).invoke(
+            [*HI, {"role": "assistant", "tool_calls": [call]}]
+        )
+
+
+def test_half_a_character_does_not_break_the_request() -> None:
+    with ChatServer() as server:
+        model = LegacyOpenAIModel("m", "k", server.url)
+        assert model.invoke([{"role": "user", "content": "a\ud800b"}])["content"] == "Hello."
+
+    assert server.bodies[0]["messages"][0]["content"] == "a?b"
+
+
+def test_extra_fields_go_into_objects_that_are_there() -> None:
+    with ChatServer() as server:
+        model = LegacyOpenAIModel("m", "k", server.url, extra_body={"stream_options": {"x": 1}})
+        model.invoke(HI, extra_body={"top_k": 5})
+
+    assert server.bodies[0]["stream_options"] == {"include_usage": True, "x": 1}
+    assert server.bodies[0]["top_k"] == 5
+
+
+def test_a_proxy_for_the_outside_is_not_asked_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with ChatServer() as server:
+        model = LegacyOpenAIModel("m", "k", server.url)
+        assert asyncio.run(model.ainvoke(HI))["content"] == "Hello."  # a new loop, a new client
+
+
+def test_an_environment_without_a_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "gopher://nowhere:1")
+
+    with (
+        ChatServer() as server,
+        pytest.raises(ConnectionFailed, match="this environment's") as caught,
+    ):
+        asyncio.run(LegacyOpenAIModel("m", "k", server.url).ainvoke(HI))
+
+    assert "ALL_PROXY" in caught.value.fix
+
+
+def test_a_model_that_is_not_sampled_takes_no_temperature() -> None:
+    with pytest.raises(Unsupported, match="openai-chat/gpt-6-sol takes no setting 'temperature'"):
+        LegacyOpenAIModel("gpt-6-sol", "k").encode(HI, None, {"temperature": 0.2})
+    settings = {"temperature": 0.2, "reasoning": "none"}
+    assert LegacyOpenAIModel("gpt-6-sol", "k").encode(HI, None, settings)["temperature"] == 0.2
+
+
+def test_an_attachment_that_cannot_be_read_keeps_its_own_error() -> None:
+    class Gone(ImageAsset):
+        __slots__ = ()
+
+        def load_bytes(self) -> bytes:
+            raise AttachmentError("photo.png was not found; a file was expected.")
+
+    messages = [{"role": "user", "content": [media.block(Gone.from_bytes(media.png()))]}]
+
+    with ChatServer() as server, pytest.raises(AttachmentError, match=r"photo\.png"):
+        LegacyOpenAIModel("m", "k", server.url).invoke(messages)

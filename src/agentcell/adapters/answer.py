@@ -193,6 +193,8 @@ def broken(  # noqa: PLR0911 (one for each way)
         return failures.not_reached(origin, reason, timed_out=True)
     if isinstance(error, (httpx2.ReadTimeout, httpx2.WriteTimeout)):
         return failures.silent(origin, limit)
+    if isinstance(error, httpx2.LocalProtocolError):
+        return failures.not_sendable(origin, str(error))
     if isinstance(error, httpx2.DecodingError):
         return failures.no_answer(origin, "a body that cannot be unpacked")
     if said is not None:

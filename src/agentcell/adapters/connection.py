@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentcell.errors import ConnectionFailed
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -94,11 +96,17 @@ async def _closed_with_its_loop(client: httpx2.AsyncClient) -> AsyncIterator[Non
 def _new_client() -> httpx2.AsyncClient:
     import httpx2
 
-    return httpx2.AsyncClient(
-        follow_redirects=True,
-        limits=httpx2.Limits(
-            max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE_CONNECTIONS
-        ),
-        # A proxy from the environment is for the outside; this machine is reached without one.
-        mounts=dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]")),
-    )
+    try:
+        return httpx2.AsyncClient(
+            follow_redirects=True,
+            limits=httpx2.Limits(
+                max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE_CONNECTIONS
+            ),
+            # A proxy from the environment is for the outside; this machine is reached without.
+            mounts=dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]")),
+        )
+    except (ImportError, ValueError, OSError) as error:
+        raise ConnectionFailed(
+            f"No connection can be made with this environment's settings: {error}",
+            fix="check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE.",
+        ) from error

@@ -176,6 +176,12 @@ def no_answer(origin: Origin, what: str) -> ModelError:
     )
 
 
+def not_sendable(origin: Origin, reason: str) -> ModelError:
+    """Return the error about a request that cannot be put into bytes."""
+    problem = f"The request to {origin.name} cannot be sent: {one_line(reason)}"
+    return origin.error(BadRequest, problem, "change that part of the request.")
+
+
 def truncated(origin: Origin, after: int) -> ModelError:
     """Return the error about a stream that stopped without its end marker."""
     return origin.error(

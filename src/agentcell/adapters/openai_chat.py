@@ -24,6 +24,7 @@ from agentcell.adapters.events import (
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
+from agentcell.adapters.openai_models import sampling_instead
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.settings import ToolChoice
 from agentcell.adapters.sse import ServerEvent
@@ -67,7 +68,9 @@ class LegacyOpenAIModel(OpenAIProtocolModel):
         settings: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the body of the request. Nothing is sent."""
-        request = read_request(self, messages, tools, settings)
+        merged = {**self.invoke_settings, **(settings or {})}
+        instead = sampling_instead(self.model_name, merged.get("reasoning"))
+        request = read_request(self, messages, tools, settings, instead)
         return encode(request, for_openai=is_openai(self.base_url), name=self.name)
 
     def decoder(self, origin: Origin) -> ChatDecoder:
@@ -230,7 +233,7 @@ class ChatDecoder:
     def feed(self, event: ServerEvent) -> list[Event]:
         """Return what one chunk says."""
         name, data = event
-        if data == b"[DONE]":
+        if data.startswith(b"[DONE]"):
             return self._finish()
         chunk = json.loads(data)
         error = chunk.get("error")
@@ -244,6 +247,8 @@ class ChatDecoder:
         if not choices:
             return []
         choice = choices[0]
+        if choice.get("index"):  # another answer to the same question, asked for by extra_body
+            return []
         events: list[Event] = []
         delta = choice.get("delta")
         if delta:

@@ -5,7 +5,6 @@ Shapes as in the openai SDK 3.57 and its guides, read 2026-11-29.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
@@ -14,24 +13,12 @@ from agentcell.adapters.data_url import media_url
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
+from agentcell.adapters.openai_models import sampling_instead, thinks
 from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, ResponsesDecoder
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.settings import ToolChoice
 from agentcell.messages import Message, ToolCall
 from agentcell.modality import FieldModality
-
-_REASONING = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex|computer-use)")
-"""How ids of models that think begin. Only they may be asked for their sealed reasoning: others
-answer 400 to it."""
-
-_NEVER_SAMPLED = re.compile(
-    r"(o\d|gpt-5(-mini|-nano|-pro)?(-\d{4}.*)?$|gpt-6(\.\d)?-astra|gpt-6\.1-sol)"
-)
-"""Models that take no temperature and no top_p at all."""
-
-_SAMPLED_WITHOUT_THOUGHT = re.compile(r"gpt-[6-9]")
-"""Models that take them only with reasoning "none" (the guide to the latest models, read
-2026-11-29)."""
 
 
 class OpenAIModel(OpenAIProtocolModel):
@@ -71,7 +58,9 @@ class OpenAIModel(OpenAIProtocolModel):
     ) -> dict[str, Any]:
         """Return the body of the request. Nothing is sent."""
         merged = {**self.invoke_settings, **(settings or {})}
-        instead = _instead(self.model_name, merged.get("reasoning"))
+        other = f"use the same model as openai-chat/{self.model_name}, which takes it."
+        instead = sampling_instead(self.model_name, merged.get("reasoning"))
+        instead |= {"stop": other, "seed": other}
         request = read_request(self, messages, tools, settings, instead)
         return encode(request, for_openai=is_openai(self.base_url))
 
@@ -101,7 +90,7 @@ def encode(request: Request, *, for_openai: bool = True) -> dict[str, Any]:
     }
     if for_openai:
         body["stream_options"] = {"include_obfuscation": False}
-    if _REASONING.match(request.model) or settings.reasoning is not None:
+    if thinks(request.model) or settings.reasoning is not None:
         body["include"] = ["reasoning.encrypted_content"]
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
@@ -119,20 +108,6 @@ def encode(request: Request, *, for_openai: bool = True) -> dict[str, Any]:
     }
     body.update((key, value) for key, value in values.items() if value is not None)
     return body
-
-
-def _instead(model: str, reasoning: object) -> dict[str, str]:
-    """Return the settings that `model` cannot take, each with what to do instead."""
-    other = f"use the same model by Chat Completions, as openai-chat/{model}, which takes it."
-    instead = {"stop": other, "seed": other}
-    effort = reasoning.get("effort") if isinstance(reasoning, Mapping) else reasoning
-    if _NEVER_SAMPLED.match(model):
-        fix = "leave it out; set reasoning or max_tokens instead."
-        instead |= {"temperature": fix, "top_p": fix}
-    elif _SAMPLED_WITHOUT_THOUGHT.match(model) and effort != "none":
-        fix = "leave it out, or set reasoning='none' with it; this model samples only unthinking."
-        instead |= {"temperature": fix, "top_p": fix}
-    return instead
 
 
 def _items(turn: Turn, detail: str) -> Iterator[dict[str, Any]]:

@@ -72,7 +72,7 @@ class ResponsesDecoder:
     def feed(self, event: ServerEvent) -> Iterable[Event]:
         """Return what one event says."""
         name, data = event
-        if data == b"[DONE]":
+        if data.startswith(b"[DONE]"):
             return ()
         body = json.loads(data)
         kind = body.get("type") or name

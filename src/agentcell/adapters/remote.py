@@ -13,14 +13,14 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentcell.adapters import addresses
+from agentcell.adapters import addresses, failures
 from agentcell.adapters.answer import Decoder, read_answer
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.adapters.retry import RetryPolicy
-from agentcell.errors import ModelError, Unsupported
+from agentcell.errors import AgentcellError, ModelError, Unsupported
 from agentcell.messages import Message
 
 if TYPE_CHECKING:
@@ -231,22 +231,48 @@ class RemoteModel(Model):
                 provider=self.provider,
                 model=self.model_name,
             )
-        body = self.encode(messages, tools, settings)
-        body = {**body, **self._extra_body, **(options.get("extra_body") or {})}
         key = self._key()
+        origin = Origin(
+            provider=self.provider,
+            model=self.model_name,
+            address=self.base_url,
+            key=key,
+            key_variable=self.key_variable,
+            is_local=self.is_local or self.is_own_server,
+            fixes=self.fixes(),
+        )
+        headers = {**self._extra_headers, **(options.get("extra_headers") or {})}
         timeout, retries = options.get("timeout"), options.get("max_retries")
+        try:
+            body = self.encode(messages, tools, settings)
+            body = _merged(_merged(body, self._extra_body), options.get("extra_body") or {})
+            text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            _check_headers(headers)
+        except (TypeError, ValueError, RecursionError) as problem:
+            if isinstance(problem, AgentcellError):
+                raise
+            raise failures.not_sendable(origin, str(problem)) from problem
         return Prepared(
-            data=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
-            headers={**self._extra_headers, **(options.get("extra_headers") or {})},
+            data=text.encode("utf-8", "replace"),  # half a character cannot be sent
+            headers=headers,
             timeouts=self._timeouts if timeout is None else Timeouts.of(timeout),
             policy=self._policy if retries is None else RetryPolicy.of(retries),
-            origin=Origin(
-                provider=self.provider,
-                model=self.model_name,
-                address=self.base_url,
-                key=key,
-                key_variable=self.key_variable,
-                is_local=self.is_local or self.is_own_server,
-                fixes=self.fixes(),
-            ),
+            origin=origin,
         )
+
+
+def _merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `body` with `extra` over it, also inside objects that both have."""
+    merged = dict(body)
+    for name, value in extra.items():
+        known = merged.get(name)
+        both = isinstance(known, Mapping) and isinstance(value, Mapping)
+        merged[name] = _merged(known, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        for text in (name, value):
+            if not (isinstance(text, str) and text.isascii() and text.isprintable()):
+                raise ValueError(f"the header {name!r} holds what no header may hold")
