@@ -6,6 +6,7 @@ to a private file that lives as long as its `Content`.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import io
@@ -13,10 +14,7 @@ import os
 import threading
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
-
-if TYPE_CHECKING:
-    import tempfile
+from typing import BinaryIO
 
 MEMORY_BYTES = 8 * 1024 * 1024
 """Longer contents are kept in a file."""
@@ -157,7 +155,7 @@ def _read_up_to(source: io.FileIO, expected: int, limit: int) -> bytes:
 
 
 _folder_lock = threading.Lock()
-_folder: tempfile.TemporaryDirectory[str] | None = None
+_folder = ""
 _folder_owner = 0
 
 
@@ -168,12 +166,20 @@ def _new_file() -> tuple[int, str]:
     global _folder, _folder_owner  # noqa: PLW0603 (one folder for the process)
     with _folder_lock:
         # A forked child makes a folder of its own: it must not remove its parent's.
-        if _folder is None or _folder_owner != os.getpid() or not Path(_folder.name).is_dir():
+        if _folder_owner != os.getpid() or not Path(_folder).is_dir():
             _sweep()
-            _folder = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+            _folder = tempfile.mkdtemp(prefix=_PREFIX)
             _folder_owner = os.getpid()
-            _mark_alive(Path(_folder.name))
-        return tempfile.mkstemp(dir=_folder.name)
+            _mark_alive(Path(_folder))
+            atexit.register(_remove_folder, _folder, _folder_owner)
+        return tempfile.mkstemp(dir=_folder)
+
+
+def _remove_folder(folder: str, owner: int) -> None:
+    if os.getpid() == owner:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove(file: str, owner: int) -> None:

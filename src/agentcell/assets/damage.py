@@ -89,8 +89,7 @@ def _jpeg(stream: BinaryIO, size: int) -> bool:
     if not scan:
         raise Damaged("it holds no pixels")
     if not _has_end(stream, scan, size):
-        # Some writers leave the end mark out; whether the pixels are all there, decoding tells.
-        _decode("image/jpeg", stream)
+        raise Damaged(_CUT_OFF)
     return False
 
 

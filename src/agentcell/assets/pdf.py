@@ -43,7 +43,7 @@ def count_pages(content: Content, name: str) -> int:
     AttachmentError
         If it is encrypted or has no page. `name` is what the error calls it.
     """
-    import pypdfium2  # type: ignore[import-untyped]
+    import pypdfium2
 
     with open_pdf(content, name) as document:
         count = len(document)
@@ -161,7 +161,7 @@ def _text(document: Any, index: int) -> str:
 
 
 def _draw(page: Any, max_side: int, deadline: float) -> Image:
-    import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+    import pypdfium2.raw as pdfium
     from PIL import Image
 
     width, height = page.get_size()

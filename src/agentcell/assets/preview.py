@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PREVIEW_BYTES = 28_000
-"""What a preview may weigh: 38 kB as base64, so that two and their text stay under 120 kB."""
+"""What a preview should weigh: 38 kB as base64, so that two and their text stay under 120 kB."""
+
+MAX_PREVIEW_BYTES = 42_000
+"""What it weighs at most, if it is all noise: 56 kB as base64."""
 
 MAX_PREVIEW_SIDE = 2048
 
@@ -145,15 +148,25 @@ def _encode(picture: Image) -> _Thumbnail:
     from PIL.Image import Quantize
 
     picture = on_white(picture)
-    for quality in _QUALITIES:
-        data = as_jpeg(picture, quality)
-        if len(data) <= PREVIEW_BYTES:
-            break
+    data = _jpeg(picture)
+    while len(data) > MAX_PREVIEW_BYTES:  # noise everywhere
+        picture = picture.reduce(2)
+        data = _jpeg(picture)
     if picture.getcolors(_DRAWING_COLOURS):  # printed text and charts are sharper so, and smaller
         drawn = as_png(picture.quantize(_PALETTE, Quantize.FASTOCTREE))
         if len(drawn) <= len(data):
             return _Thumbnail(drawn, "image/png", *picture.size)
     return _Thumbnail(data, "image/jpeg", *picture.size)
+
+
+def _jpeg(picture: Image) -> bytes:
+    """Return the picture at the best quality that is light enough, or at the last."""
+    data = b""
+    for quality in _QUALITIES:
+        data = as_jpeg(picture, quality)
+        if len(data) <= PREVIEW_BYTES:
+            break
+    return data
 
 
 class _Cache:
