@@ -141,7 +141,10 @@ class Model:
         ModelError
             If the service refuses or fails.
         """
-        if type(self).astream is not Model.astream or type(self).stream is not Model.stream:
+        if type(self).astream is not Model.astream:  # gathered there: one hand-over, not hundreds
+            events = self.astream(messages, tools, settings, **kwargs)
+            return LOOP.run(agather(events))
+        if type(self).stream is not Model.stream:
             return gather(self.stream(messages, tools, settings, **kwargs))
         raise TypeError(f"{type(self).__name__} must define invoke(), stream() or astream().")
 
