@@ -21,10 +21,15 @@ NO_BROWSER = "NO BROWSER TEST WAS RUN: there is no Chromium here (apt-get instal
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, so that `-m "not browser"` leaves them out."""
+    """Mark every test of this folder for `-m "not browser"`, and put them last.
+
+    From its first use to its end Playwright keeps an event loop running in the main thread, in
+    which no other test could start one of its own.
+    """
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
 
 @pytest.fixture(scope="session")
