@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias
 from agentcell.assets.asset import MediaAsset
 from agentcell.modality import FieldModality
 
-
 _SHOWN = 80
 """Characters of a text that a repr shows."""
 
