@@ -103,6 +103,7 @@ def test_no_name_means_what_the_environment_says_above_all(
         ("lcoal", "local"),
         ("gtp-4.1", "openai/gpt-4.1"),
         ("nobody/anything", "the providers are local, openai"),
+        ("gpt-oss:20b", "write provider/model"),
     ],
 )
 def test_an_unknown_name_says_which_are_near(name: str, hint: str) -> None:

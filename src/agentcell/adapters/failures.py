@@ -6,7 +6,6 @@ taken out of it, before it becomes a message.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping
@@ -323,6 +322,8 @@ def _said(error: Mapping[str, Any], body: bytes | str, key: str) -> str:
 
 def _page_text(page: str) -> str:
     """Return what an HTML error page says: its title, else its text."""
+    import html
+
     if "<" not in page:
         return page
     title = re.search(r"<title[^>]*>(.*?)</title>", page, re.IGNORECASE | re.DOTALL)

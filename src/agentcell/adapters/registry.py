@@ -13,11 +13,13 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentcell.adapters.model import Model
 from agentcell.errors import ModelError, UnknownModel
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "agentcell.adapters"
 """The group in which other packages name their models: ``provider = "package.module:Class"``."""
@@ -163,23 +165,18 @@ def locate(name: str) -> tuple[ProviderInfo, str]:
         raise UnknownModel(
             f"{name!r} is no model's name.", fix="write provider/model, for example local."
         )
-    known = _known()
-    seen: set[str] = set()
-    while True:
-        target = _aliases.get(text.lower())
-        if target is None:
-            head, separator, rest = _split(text)
-            # An alias of a provider, as in "gpt/gpt-4.1" after alias("gpt", "openai").
-            target = _aliases.get(head.lower()) if separator and head.lower() not in known else None
-            if target is None:
-                break
-            target = f"{target}{separator}{rest}"
-        if text.lower() in seen:
-            raise UnknownModel(
-                f"The alias {name!r} leads back to itself.", fix="give the alias another target."
-            )
-        seen.add(text.lower())
-        text = target
+    with _lock:
+        known = dict(_providers)
+    found = _locate(text, known)
+    # Other packages' providers cost a look at all that is installed: only where need be.
+    found = found or _locate(text, known := _known())
+    if found is None:
+        raise _unknown(text, known)
+    return found
+
+
+def _locate(text: str, known: dict[str, ProviderInfo]) -> tuple[ProviderInfo, str] | None:
+    text = _without_aliases(text, known)
     head, separator, rest = _split(text)
     if (info := known.get(head.lower())) is not None:
         model_name = rest.strip() if separator else info.default_model
@@ -190,18 +187,41 @@ def locate(name: str) -> tuple[ProviderInfo, str]:
                 provider=info.name,
             )
         return info, model_name
-    for info in known.values():
-        if info.prefixes and text.lower().startswith(info.prefixes):
-            return info, text
-    raise _unknown(text, known)
+    if not separator:  # with one, the head is perhaps another package's provider
+        for info in known.values():
+            if info.prefixes and text.lower().startswith(info.prefixes):
+                return info, text
+    return None
+
+
+def _without_aliases(name: str, known: dict[str, ProviderInfo]) -> str:
+    """Return what `name` stands for, as far as aliases lead."""
+    text = name
+    seen: set[str] = set()
+    while True:
+        target = _aliases.get(text.lower())
+        if target is None:
+            head, separator, rest = _split(text)
+            # An alias of a provider, as in "gpt/gpt-4.1" after alias("gpt", "openai").
+            target = _aliases.get(head.lower()) if separator and head.lower() not in known else None
+            if target is None:
+                return text
+            target = f"{target}{separator}{rest}"
+        if text.lower() in seen:
+            raise UnknownModel(
+                f"The alias {name!r} leads back to itself.", fix="give the alias another target."
+            )
+        seen.add(text.lower())
+        text = target
 
 
 def default_name() -> str:
     """Return the name of the model to use where none is named."""
     if chosen := os.environ.get(MODEL_VARIABLE, "").strip():
         return chosen
-    keyed = (info for info in _known().values() if info.has_key and info.default_model)
-    return next((info.name for info in keyed), "local")
+    with _lock:  # a package's entry point names no key, so it need not be looked for here
+        keyed = [info for info in _providers.values() if info.has_key and info.default_model]
+    return keyed[0].name if keyed else "local"
 
 
 def register(
@@ -267,6 +287,8 @@ def _known() -> dict[str, ProviderInfo]:
     global _entry_points_read  # noqa: PLW0603 (a registry is one for the process)
     with _lock:
         if not _entry_points_read:
+            from importlib.metadata import entry_points
+
             _entry_points_read = True
             _read_entry_points(entry_points(group=ENTRY_POINTS))
         return dict(_providers)
