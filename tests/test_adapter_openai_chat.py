@@ -20,7 +20,8 @@ from agentcell.adapters.events import (
     ThinkingDelta,
     gather,
 )
-from agentcell.adapters.openai_chat import LegacyOpenAIModel, decode
+from agentcell.adapters.openai_chat import LegacyOpenAIModel
+from agentcell.adapters.openai_chat_decoder import decode
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import (
     AttachmentError,

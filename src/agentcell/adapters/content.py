@@ -7,11 +7,12 @@ kind is refused here, before any request: no part is ever dropped or guessed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from agentcell.adapters.parts import ROLES, Media, Part, Text, Turn
+from agentcell.adapters.placement import place_media
 from agentcell.assets.asset import MediaAsset
 from agentcell.errors import BadRequest, Unsupported
 from agentcell.messages import MediaMessageBlock, TextMessageBlock, ToolCall
@@ -20,78 +21,7 @@ from agentcell.modality import FieldModality
 if TYPE_CHECKING:
     from agentcell.adapters.model import Model
 
-ROLES = ("system", "developer", "user", "assistant", "tool")
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A piece of text; never empty."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Media:
-    """An image or a PDF, by what it is or by where it is.
-
-    Parameters
-    ----------
-    modality
-        IMAGE or PDF.
-    source
-        One of `agentcell.adapters.model.SOURCES`.
-    asset
-        The asset, where the part was one; else `url` or `file_id` says where it is.
-    url
-        An address, or a data URL.
-    detail
-        How closely an image is to be looked at, where the part says so.
-    field_name, tag
-        What people and the model call it.
-    """
-
-    modality: FieldModality
-    source: str
-    asset: MediaAsset | None = None
-    url: str = ""
-    file_id: str = ""
-    filename: str = ""
-    detail: str = ""
-    field_name: str = "content"
-    tag: str = ""
-
-    @property
-    def mime_type(self) -> str:
-        """The type that is known here; empty if only the service can tell."""
-        if self.asset is not None:
-            return self.asset.mime_type
-        match = re.match(r"data:([^;,]+)", self.url)
-        return match[1].lower() if match else ""
-
-
-Part: TypeAlias = Text | Media
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One message: its role, its parts, and an assistant's tool calls."""
-
-    role: str
-    parts: tuple[Part, ...] = ()
-    calls: tuple[ToolCall, ...] = ()
-    opaque: tuple[Any, ...] = ()
-    call_id: str = ""
-    """For a tool's result: the call that it answers."""
-
-    @property
-    def text(self) -> str:
-        """The text parts, joined by newlines."""
-        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
-
-    @property
-    def media(self) -> tuple[Media, ...]:
-        """The media parts, in order."""
-        return tuple(part for part in self.parts if isinstance(part, Media))
+__all__ = ["Media", "Part", "Text", "Turn", "arguments_text", "read_messages"]
 
 
 def read_messages(messages: Iterable[Mapping[str, Any]], model: Model) -> list[Turn]:
@@ -107,17 +37,7 @@ def read_messages(messages: Iterable[Mapping[str, Any]], model: Model) -> list[T
     turns = [_turn(message, number, model) for number, message in enumerate(messages, 1)]
     if not turns:
         raise _bad(model, "There are no messages to send; at least one was expected.")
-    able = model.capabilities
-    for turn in turns:
-        for media in turn.media:
-            _check_place(turn.role, media, model)
-            model.check_source(media.modality, media.source, media.field_name)
-            _check_type(media, model)
-    if able.system_media == "user":
-        turns = _hoist_system_media(turns)
-    if able.tool_result_media == "user":
-        turns = _move_tool_media(turns)
-    return turns
+    return place_media(turns, model)
 
 
 def arguments_text(call: ToolCall) -> str:
@@ -267,94 +187,6 @@ def _located(  # noqa: PLR0913 (each comes from another key of the part)
         detail=detail if isinstance(detail, str) else "",
         tag="[image]" if is_image else "[document]",
     )
-
-
-def _check_place(role: str, media: Media, model: Model) -> None:
-    able = model.capabilities
-    where = {
-        "system": ("system", able.system_media),
-        "developer": ("system", able.system_media),
-        "tool": ("tool_result", able.tool_result_media),
-        "assistant": ("assistant", "refused"),
-    }
-    place, does = where.get(role, ("user", "sent"))
-    if does != "refused":
-        return
-    fix = {
-        "system": 'put it in a user message, or make the model with system_media="user".',
-        "tool_result": 'return text, or make the model with tool_result_media="user".',
-        "assistant": "put it in a user message.",
-    }[place]
-    words = {"tool_result": "a tool's result", "assistant": "an assistant message"}
-    raise Unsupported(
-        f"{model.name} does not take an attachment ('{media.modality}' from source"
-        f" '{media.source}', field '{media.field_name}') in"
-        f" {words.get(place, 'a system message')}.",
-        fix=fix,
-        provider=model.provider,
-        model=model.model_name,
-    )
-
-
-def _check_type(media: Media, model: Model) -> None:
-    types = model.capabilities.image_types
-    kind = media.mime_type
-    if types and kind and media.modality is FieldModality.IMAGE and kind not in types:
-        raise Unsupported(
-            f"{model.name} does not read {kind}, the type of field '{media.field_name}'.",
-            fix=f"save it as {' or '.join(sorted(types))}.",
-            provider=model.provider,
-            model=model.model_name,
-        )
-
-
-def _hoist_system_media(turns: list[Turn]) -> list[Turn]:
-    """Move the media of system messages into the first user turn, each after a line about it."""
-    moved: list[Part] = []
-    kept: list[Turn] = []
-    for turn in turns:
-        if turn.role in {"system", "developer"} and turn.media:
-            for media in turn.media:
-                moved += [Text(f"Attached to the instructions: {media.tag}"), media]
-            tags = tuple(Text(p.tag) if isinstance(p, Media) else p for p in turn.parts)
-            turn = replace(turn, parts=tags)  # noqa: PLW2901 (the same turn, without its media)
-        kept.append(turn)
-    return _put_before(kept, moved, _first(kept, "user")) if moved else kept
-
-
-def _move_tool_media(turns: list[Turn]) -> list[Turn]:
-    """Move the media of tool results into the user turn after them, each after a line about it."""
-    result: list[Turn] = []
-    moved: list[Part] = []
-    for turn in turns:
-        if moved and turn.role != "tool":
-            if turn.role == "user":
-                turn = replace(turn, parts=(*moved, *turn.parts))  # noqa: PLW2901
-            else:
-                result.append(Turn(role="user", parts=tuple(moved)))
-            moved = []
-        if turn.role == "tool" and turn.media:
-            for media in turn.media:
-                moved += [Text(f"Attached to the result of {turn.call_id}: {media.tag}"), media]
-            tags = tuple(Text(p.tag) if isinstance(p, Media) else p for p in turn.parts)
-            turn = replace(turn, parts=tags)  # noqa: PLW2901
-        result.append(turn)
-    if moved:
-        result.append(Turn(role="user", parts=tuple(moved)))
-    return result
-
-
-def _first(turns: list[Turn], role: str) -> int | None:
-    return next((index for index, turn in enumerate(turns) if turn.role == role), None)
-
-
-def _put_before(turns: list[Turn], parts: list[Part], index: int | None) -> list[Turn]:
-    if index is None:  # no user turn: one of its own, after the leading system messages
-        systems = ("system", "developer")
-        index = next((i for i, turn in enumerate(turns) if turn.role not in systems), len(turns))
-        return [*turns[:index], Turn(role="user", parts=tuple(parts)), *turns[index:]]
-    user = replace(turns[index], parts=(*parts, *turns[index].parts))
-    return [*turns[:index], user, *turns[index + 1 :]]
 
 
 def _call(call: object, number: int, model: Model) -> ToolCall:

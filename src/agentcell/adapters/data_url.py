@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from agentcell.adapters.content import Media
+from agentcell.adapters.parts import Media
 
 
 def media_url(media: Media) -> str:

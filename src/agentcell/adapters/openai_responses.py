@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from agentcell.adapters.content import Media, Part, Text, Turn, arguments_text
+from agentcell.adapters.content import arguments_text
 from agentcell.adapters.data_url import media_url
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
 from agentcell.adapters.openai_models import sampling_instead, thinks
 from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, ResponsesDecoder
+from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.settings import ToolChoice
 from agentcell.messages import Message, ToolCall

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agentcell.adapters.content import Turn, read_messages
+from agentcell.adapters.content import read_messages
+from agentcell.adapters.parts import Turn
 from agentcell.adapters.settings import Asked, Settings, read_settings
 from agentcell.errors import Unsupported
 from agentcell.messages import Message

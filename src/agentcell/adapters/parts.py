@@ -1,0 +1,84 @@
+"""The few kinds of part that adapters send, and the turns that hold them. Values, no I/O."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from agentcell.assets.asset import MediaAsset
+from agentcell.messages import ToolCall
+from agentcell.modality import FieldModality
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of text; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Media:
+    """An image or a PDF, by what it is or by where it is.
+
+    Parameters
+    ----------
+    modality
+        IMAGE or PDF.
+    source
+        One of `agentcell.adapters.model.SOURCES`.
+    asset
+        The asset, where the part was one; else `url` or `file_id` says where it is.
+    url
+        An address, or a data URL.
+    detail
+        How closely an image is to be looked at, where the part says so.
+    field_name, tag
+        What people and the model call it.
+    """
+
+    modality: FieldModality
+    source: str
+    asset: MediaAsset | None = None
+    url: str = ""
+    file_id: str = ""
+    filename: str = ""
+    detail: str = ""
+    field_name: str = "content"
+    tag: str = ""
+
+    @property
+    def mime_type(self) -> str:
+        """The type that is known here; empty if only the service can tell."""
+        if self.asset is not None:
+            return self.asset.mime_type
+        match = re.match(r"data:([^;,]+)", self.url)
+        return match[1].lower() if match else ""
+
+
+Part: TypeAlias = Text | Media
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message: its role, its parts, and an assistant's tool calls."""
+
+    role: str
+    parts: tuple[Part, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    opaque: tuple[Any, ...] = ()
+    call_id: str = ""
+    """For a tool's result: the call that it answers."""
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by newlines."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The media parts, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Media))
