@@ -83,7 +83,7 @@ def _figure(value: Any, name: str, _modality: FieldModality) -> MediaAsset:
             f"'{name}' holds {a_type(value)} that is in no figure.", fix="give the figure."
         )
     longest = max(figure.get_size_inches())
-    dots = min(figure.dpi, MAX_FIGURE_SIDE / longest) if longest > 0 else figure.dpi
+    dots = min(figure.dpi, (MAX_FIGURE_SIDE - 8) / longest) if longest > 0 else figure.dpi
     sink = io.BytesIO()
     _drawn(
         name,

@@ -21,6 +21,7 @@ from agentcell.errors import FieldError
 MAX_DEPTH = 50
 
 _ONE_LINE = 88
+_SHOWN_AS_TEXT = ("_repr_markdown_", "_repr_latex_", "_repr_html_")
 _ADDRESS = r"\bat 0x[0-9A-Fa-f]+|<[\w.]+ object|\bobject at\b"
 
 
@@ -100,22 +101,36 @@ class _Reader:
             plain = scalar(value)
             if type(plain) is not type(value):
                 return self.read(plain, above)
-        kind = type(value)
-        own = kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__
-        if own and not callable(value) and not isinstance(value, (bytes, bytearray, memoryview)):
-            text = self._written(value)
-            is_bare = kind.__str__ is object.__str__ and text[:1] == "<" and text[-1:] == ">"
-            if not is_bare and not re.search(_ADDRESS, text):
-                return text
+        text = self._own_text(value)
+        if text is not None:
+            return text
         raise self._refused(
             f"holds {a_type(value)}, which is neither an attachment nor text",
             "give text, numbers, an image, a PDF, a figure or a table;"
             " or teach its type with agentcell.assets.register.",
         )
 
-    def _written(self, value: object) -> str:
+    def _own_text(self, value: object) -> str | None:
+        """Return what the value's class says of it, unless that is an address or nothing."""
+        kind = type(value)
+        if callable(value) or isinstance(value, (bytes, bytearray, memoryview)):
+            return None
+        if kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__:
+            text = self._written(value, value.__str__)
+            is_bare = kind.__str__ is object.__str__ and text[:1] == "<" and text[-1:] == ">"
+            if not is_bare and not re.search(_ADDRESS, text):
+                return text
+        for method in _SHOWN_AS_TEXT:
+            if callable(getattr(kind, method, None)):
+                shown = self._written(value, getattr(value, method))
+                if shown:
+                    return shown
+        return None
+
+    def _written(self, value: object, write: Callable[[], object]) -> str:
         try:
-            return str(value)
+            written = write()
+            return written if isinstance(written, str) else ""
         except Exception as error:
             raise self._refused(
                 f"holds {a_type(value)} whose text cannot be made"

@@ -134,7 +134,7 @@ def _draw(asset: MediaAsset, max_side: int, page: int) -> Image:
 
         return render_page(asset.content, page, max_side=max_side, name=asset.default_filename)
     with asset.open() as stream:
-        return upright(asset.facts, stream, max_side=max_side)
+        return upright(asset.facts, stream, max_side=max_side, quick=True)
 
 
 def _encode(picture: Image) -> _Thumbnail:

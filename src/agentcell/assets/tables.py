@@ -69,6 +69,8 @@ def as_markdown(table: Table) -> str:
     if table.left_out:
         lines.append(_line(["…", *[""] * (len(table.header) - 1)]))
         lines.append(f"\n({table.left_out} not shown)")
+    elif not table.rows:
+        lines.append("\n(no rows)")
     return "\n".join(lines)
 
 
@@ -107,14 +109,14 @@ def _table(header: Sequence[str], columns: Sequence[list[Any]], shape: tuple[int
         rows=tuple(zip(*([_cell(item) for item in column] for column in columns), strict=True)),
         total_rows=shape[0],
         total_columns=shape[1],
-        numeric=tuple(
-            bool(column)
-            and all(
-                isinstance(item, (int, float)) and not isinstance(item, bool) for item in column
-            )
-            for column in columns
-        )
-        or (False,),
+        numeric=tuple(map(_is_numeric, columns)) or (False,),
+    )
+
+
+def _is_numeric(column: list[Any]) -> bool:
+    held = [item for item in column if item is not None]
+    return bool(held) and all(
+        isinstance(item, (int, float)) and not isinstance(item, bool) for item in held
     )
 
 
