@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from agentcell.adapters.local.document import Document
-from agentcell.adapters.local.facts import Fact, clipped, find_facts
-from agentcell.adapters.local.issuer import find_issuers
+from agentcell.adapters.local.fact import Fact, clipped
+from agentcell.adapters.local.facts import find_facts
+from agentcell.adapters.local.issuer import find_issuers, is_title, is_title_text
 from agentcell.adapters.local.matching import match, prefer_final, said_whole
 from agentcell.adapters.local.mention import mentioned
 from agentcell.adapters.local.overview import compared_totals, extreme_items, listed_items, outline
-from agentcell.adapters.local.passages import Search, excerpt, split_passages
-from agentcell.adapters.local.question import Asked, Question, parse_question
+from agentcell.adapters.local.passages import Search, excerpt, says_more, split_passages
+from agentcell.adapters.local.question import Asked, Question, parse_question, softened
 from agentcell.adapters.local.values import currencies_in, find_values
-from agentcell.adapters.local.words import language_of
+from agentcell.adapters.local.words import content_words, language_of
 
 __all__ = ["SHOWN_ABOVE", "Evidence", "find_evidence", "language_of"]
 
@@ -70,6 +71,12 @@ class _Reading:
     @cached_property
     def facts(self) -> list[Fact]:
         return find_facts(self.document.rows)
+
+    @cached_property
+    def title_words(self) -> frozenset[str]:
+        rows = self.document.rows[:8]
+        titles = [row.text for number, row in enumerate(rows) if number < 2 or is_title(row)]
+        return frozenset(content_words(" ".join(titles)))
 
     @cached_property
     def search(self) -> Search:
@@ -135,8 +142,8 @@ def _is_same(a: Evidence, b: Evidence) -> bool:
 
 def _answers(text: str, documents: Sequence[tuple[str, Document]]) -> list[Evidence]:
     asked = parse_question(text)
-    if not asked:
-        return _overview(documents)
+    if not asked:  # nothing but a tag is a wish to see what it is
+        return [] if any(letter.isalnum() for letter in text) else _overview(documents)
     weak: list[Evidence] = []
     for sentence in asked:
         found = _answers_to(sentence, documents)
@@ -220,7 +227,8 @@ def _facts_for(question: Question, documents: Sequence[tuple[str, Document]]) ->
 
 def _in_facts(question: Question, tag: str, document: Document) -> Iterator[Evidence]:
     facts = _reading(document).facts
-    asked = [question, *_read_softly(question)]
+    softer = softened(question, _reading(document).title_words)
+    asked = [question, *_read_softly(question), *([softer] if softer is not question else [])]
     kept: list[Fact] = []
     values: list[str] = []
     scores: list[float] = []
@@ -288,6 +296,8 @@ def _in_passages(question: Question, tag: str, document: Document) -> Iterator[E
     for hit in _reading(document).search.find(question.search):
         passage = hit.passage
         score = 0.85 * hit.score * _kind_factor(question.kind, passage.text)
+        if not says_more(passage.text, question.search) or is_title_text(passage.text):
+            score *= 0.25  # a heading repeats the question, and answers nothing
         quote = excerpt(passage.text, question.search)
         yield _evidence(tag, document, quote, passage.page, score, kind=question.kind)
 

@@ -13,7 +13,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentcell.adapters.local.facts import Fact, is_address, values_of
+from agentcell.adapters.local.addresses import is_address
+from agentcell.adapters.local.fact import Fact
+from agentcell.adapters.local.lines import values_of
 from agentcell.adapters.local.rows import Row
 from agentcell.adapters.local.terms import label_terms
 from agentcell.adapters.local.words import CHINESE, content_words, folded
@@ -59,6 +61,8 @@ _TITLE = re.compile(
     r"|customer\s?copy|merchant\s?copy|original|duplicate|copy|welcome.*|thank\syou.*|your\s\w+|page.*"
     r"|official\s?receipt|purchase\sorder|proforma\sinvoice|remittance\sadvice|earnings\sstatement|paid"
     r"|utility\sbill|payment\sreceipt|parking\s(?:ticket|receipt)|rental\sagreement|contract|agreement"
+    r"|(?:\w+\s){0,3}(?:receipt|invoice|statement|notice|agreement|certificate|form|report|card|ticket"
+    r"|bill|slip|pass|contract|quotation|confirmation|summary|itinerary|folio|license|licence)"
     r"|dine[\s-]?in|take[\s-]?(?:away|out)|table.*|ride\sreceipt|fuel\sreceipt|details|summary"
     r"|tax\sinvoice.*adjustment.*|bill\sto.*|sold\sto.*|.*\b(?:order|订单)\s?(?:confirmed|placed)\b.*"
     r"|.*(?:发票|收据|小票|账单|清单|凭证|回单|工资条|工资单|登机牌|订单详情|订单|证书|证明|报告单?|报告|结账单"
@@ -91,6 +95,8 @@ def find_issuers(
         first_page = [row for row in rows if row.page == rows[0].page]
         others = _names_of_others(facts)
         for index, row in enumerate(first_page[:_LOOKED_AT]):
+            if any(found.kind == "money" for found in values_of(row.text)):
+                continue  # goods
             for cell in row.cells:
                 score = _top_score(cell.text, index, row, usual, hints)
                 name = _bare_name(cell.text)
@@ -105,7 +111,12 @@ def find_issuers(
 
 def is_title(row: Row) -> bool:
     """Tell whether a row says what the document is: INVOICE, 增值税发票."""
-    return any(_TITLE.fullmatch(folded(cell.text).strip(" *-=#.!")) for cell in row.cells)
+    return any(is_title_text(cell.text) for cell in row.cells)
+
+
+def is_title_text(text: str) -> bool:
+    """Tell whether `text` is what a document calls itself."""
+    return bool(_TITLE.fullmatch(folded(text).strip(" *-=#.!")))
 
 
 def _labelled(fact: Fact) -> Issuer:

@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentcell.adapters.local.facts import Fact, values_of
+from agentcell.adapters.local.fact import Fact
+from agentcell.adapters.local.lines import values_of
 from agentcell.adapters.local.question import Question
 from agentcell.adapters.local.terms import closeness, label_terms, term
-from agentcell.adapters.local.values import Found, is_currency
+from agentcell.adapters.local.values import Found, has_currency, is_currency
 from agentcell.adapters.local.words import (
     chinese_runs,
     common_run,
@@ -21,16 +22,23 @@ from agentcell.adapters.local.words import (
     squashed,
 )
 
-_LAYOUTS = {"inline": 1.0, "row": 1.0, "over": 0.97, "next": 0.94, "bare": 0.9, "after": 0.85, "table": 0.72}
+_LAYOUTS = {"inline": 1.0, "row": 1.0, "over": 0.97, "loose": 0.82, "next": 0.94, "bare": 0.9, "after": 0.85, "table": 0.72}
 
 _ANY_AMOUNT = frozenset({"amount", "total", "unit_price", "paid", "due", "fare"})
 """Terms that a price in the row of the thing asked for satisfies."""
+
+_ENDS = frozenset({"end_date", "expiry", "check_out", "due_date", "exit", "arrival"})
+"""Terms that the second of two dates answers: "from 1 March to 28 February"."""
+
+_OF_THE_THING = frozenset({"amount", "unit_price", "quantity", "person"})
+"""Terms that tell nothing without the thing: the price of what, the name of whom."""
 
 _ANY_DATE = frozenset({"date", "time"})
 
 _WEAK = frozenset(
     """fee charg cost item product pric servic dish goods purchas bought includ us used made set
     need requir happen list written going sent currenc spent spend money record state given amount
+    shop go eat ate din travel took take place hold occur creat sign visit travell
     charged total paid pai good unit piec achiev receiv obtain complet earn got reach rang level
     result measur report""".split()
 )
@@ -49,16 +57,20 @@ class Match:
 def match(question: Question, fact: Fact) -> Match | None:
     """Return how `fact` answers `question`; None if it has nothing to do with it."""
     held, column = _words_held(question, fact)
+    is_named_whole = held >= 0.3 and _holds_label(question, fact)
     named = max(
-        (closeness(asked, name) for asked in question.terms for name in fact.terms), default=0.0
+        (
+            closeness(asked, name) * (1.0 - 0.15 * place)
+            for place, asked in enumerate(question.terms)
+            for name in fact.terms
+        ),
+        default=0.0,
     )
+    if question.terms == ("currency",) and set(fact.terms) & {"total", "due", "paid", "amount"}:
+        marked = has_currency(fact.quote)
+        named = max(named, 0.8 if marked else 0.0)
     has_words = bool(question.words or question.runs)
-    if (
-        has_words
-        and held < 0.3
-        and question.terms
-        and question.terms[0] in ("amount", "unit_price")
-    ):
+    if has_words and held < 0.3 and set(question.terms[:1]) & _OF_THE_THING:
         return None  # the price of something else is no answer
     if not named and not held:
         return None
@@ -66,8 +78,10 @@ def match(question: Question, fact: Fact) -> Match | None:
     if held >= 0.3 and fact.columns and question.terms:
         headers = {name.name for heading, _ in fact.columns for name in label_terms(heading)[0]}
         named = max([named, *(closeness(asked, name) for asked in question.terms for name in headers)])
-    if held >= 0.6 and fits and question.terms:
+    if (held >= 0.6 or is_named_whole) and fits and question.terms:
         generic = question.terms[0]
+        if question.kind in ("phone", "email", "web"):
+            named = max(named, 0.9)
         if generic in _ANY_AMOUNT and question.kind == "money":
             named = max(named, 1.0 if fact.layout != "inline" else 0.9)
         elif generic in _ANY_DATE or generic in ("quantity", "person"):
@@ -84,6 +98,13 @@ def match(question: Question, fact: Fact) -> Match | None:
     if not fits:
         score *= 0.3
     return Match(score=score, value=value, words=held)
+
+
+def _holds_label(question: Question, fact: Fact) -> bool:
+    """Tell whether the question holds every word of the label: "return" of "the car be returned"."""
+    asked = (*question.words, *question.soft)
+    words = [word for word in fact.words if word.isalpha()]
+    return bool(words) and all(any(likeness(a, word) >= 0.8 for a in asked) for word in words)
 
 
 def _word_weight(question: Question) -> float:
@@ -155,12 +176,16 @@ def _value(question: Question, fact: Fact, column: str) -> tuple[str, bool]:
         header = column or _header_for(question, fact)
         for heading, text in fact.columns:
             if heading == header:
-                return text, _fits(text, question.kind) or bool(column)
+                is_strict = question.kind in ("money", "date", "time", "phone", "email", "web")
+                return text, _fits(text, question.kind) or (bool(column) and not is_strict)
     kind = question.kind
     if kind == "money":
         money = amounts(fact.value)
         if not money and fact.layout == "row":
             money = [found for found in amounts(fact.label) if found.kind == "money"]
+        is_numbered = any(term(name).kind in ("code", "phone", "date") for name in fact.terms)
+        if money and money[-1].kind != "money" and is_numbered:
+            return fact.value, False
         if money:
             chosen = money[-1]
             if question.terms[:1] == ("unit_price",) and len(money) > 1:
@@ -178,7 +203,8 @@ def _value(question: Question, fact: Fact, column: str) -> tuple[str, bool]:
         if not found and kind == "date":
             found = [value for value in values_of(fact.value) if value.kind == "time"]
             return (found[0].text, fact.layout != "bare") if found else (fact.value, False)
-        return (found[0].text, True) if found else (fact.value, False)
+        is_end = bool(set(question.terms[:1]) & _ENDS)
+        return (found[-is_end].text, True) if found else (fact.value, False)
     if kind == "count":
         return _count(fact)
     return fact.value, _fits(fact.value, kind)
@@ -188,7 +214,11 @@ def amounts(text: str) -> list[Found]:
     """Return the amounts of money in `text`; where none says that it is one, its numbers."""
     found = values_of(text)
     money = [value for value in found if value.kind == "money"]
-    return money or [value for value in found if value.kind == "number"]
+    return money or [
+        value
+        for value in found
+        if value.kind == "number" and not text[value.end : value.end + 1].isalpha()
+    ]
 
 
 def _header_for(question: Question, fact: Fact) -> str:
@@ -256,7 +286,10 @@ def kind_of(question: Question) -> str:
 def said_whole(question: Question, fact: Fact) -> bool:
     """Tell whether the question holds the label word for word: "the grand total"."""
     label = squashed(fact.label)
-    return " " in fact.label.strip() and len(label) > 6 and label in squashed(question.text)
+    is_sum = bool(set(fact.terms) & {"total", "due", "paid"})
+    longest = 6 if is_sum or " " in fact.label.strip() else 3
+    is_phrase = " " in fact.label.strip() or not is_sum
+    return is_phrase and len(label) > longest and label in squashed(question.text)
 
 
 def prefer_final(

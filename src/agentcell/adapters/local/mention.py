@@ -25,6 +25,11 @@ _NOUN = r"(?:receipt|invoice|bill|image|picture|photo|document|file|pdf|attachme
 _ORDINAL = re.compile(rf"\b({'|'.join(_ORDINALS)})\s(?:\w+\s)?{_NOUN}s?\b", re.IGNORECASE)
 _NUMBERED = re.compile(rf"\b{_NOUN}\s?(?:#|no\.?\s?|number\s)?(\d)\b", re.IGNORECASE)
 _CHINESE_ORDINAL = re.compile(r"第([一二三四五12345])(?:张|个|份|幅)|最后一?(?:张|个|份)")
+_COMPARES = re.compile(
+    r"\b(?:which|compare|all|each|every|both|receipts|invoices|bills|documents|images|files)\b|哪|各|每|所有|都",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"\[[A-Za-z]\w*_\d+\b[^\]\n]*\]")
 _GENERIC = frozenset(
     "image imag pdf file document doc photo picture attachment scan upload field input".split()
 )
@@ -38,6 +43,7 @@ def mentioned(question: str, tags: Sequence[str]) -> tuple[list[int], str]:
     """
     text = question
     named: set[int] = set()
+    compares = bool(_COMPARES.search(question))
     for number, tag in sorted(enumerate(tags), key=lambda pair: -len(pair[1])):
         for form in (tag, tag.strip("[]").split()[0] if tag.strip("[] ") else ""):
             if len(form) > 2 and ("_" in form or form.startswith("[")) and form in text:
@@ -45,8 +51,9 @@ def mentioned(question: str, tags: Sequence[str]) -> tuple[list[int], str]:
                 named.add(number)
     if not named and len(tags) > 1:
         named, text = _by_order(text, len(tags))
-    if not named and len(tags) > 1:
+    if not named and len(tags) > 1 and not compares:
         named, text = _by_words(text, tags)
+    text = _TAG.sub(" ", text)
     chosen = [] if len(named) == len(tags) else sorted(named)
     return chosen, text
 

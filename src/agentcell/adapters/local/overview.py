@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from agentcell.adapters.local.facts import MAX_QUOTE, Fact, values_of
+from agentcell.adapters.local.fact import MAX_QUOTE, Fact
+from agentcell.adapters.local.lines import values_of
 from agentcell.adapters.local.issuer import find_issuers, is_title
 from agentcell.adapters.local.matching import amounts
 from agentcell.adapters.local.rows import Row

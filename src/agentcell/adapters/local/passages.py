@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agentcell.adapters.local.facts import MAX_QUOTE
+from agentcell.adapters.local.fact import MAX_QUOTE
 from agentcell.adapters.local.rows import Row
 from agentcell.adapters.local.words import (
     CHINESE,
@@ -189,6 +189,13 @@ class Search:
 
 def _search_words(text: str) -> set[str]:
     return {*content_words(text), *chinese_pairs(text)}
+
+
+def says_more(text: str, words: Sequence[str]) -> bool:
+    """Tell whether `text` holds any word besides `words`."""
+    return any(
+        not any(likeness(asked, word) >= 0.6 for asked in words) for word in _search_words(text)
+    )
 
 
 def excerpt(text: str, words: Sequence[str]) -> str:

@@ -68,7 +68,7 @@ _DOCUMENT_NOUNS = frozenset(
     attachment form slip letter paper scan screenshot check cheque text table attached above below
     given shown printed written name called title answer sentence word brief short question reply
     respond only exactly first thing following number value detail info information overview line
-    content please thank total here customer's kind type""".split()
+    content please thank total here customer's kind type person people someone thing things""".split()
 )
 _ISSUER_NOUNS = frozenset(
     """store shop restaurant cafe café hotel company vendor merchant seller supplier business firm
@@ -76,7 +76,8 @@ _ISSUER_NOUNS = frozenset(
     provider utility organisation organization issuer retailer agency garage station gym salon
     employer institution bakery bar pub diner bistro outlet operator landlord carrier institute
     place brand chain eatery pizzeria bookstore bookshop brewery theatre theater cinema museum
-    academy authority issuing lab laboratory taxi cab parking motel inn hostel""".split()
+    academy authority venue charity foundation club association society trust office ministry team
+    department library hall league publisher broker insurer contractor studio church embassy court issuing lab laboratory taxi cab parking motel inn hostel""".split()
 )
 _ISSUER_RUNS = (
     "超市 餐馆 餐厅 饭店 饭馆 酒店 公司 商家 商户 卖家 医院 药店 药房 银行 学校 机构 单位 店铺 商店 咖啡店"
@@ -84,11 +85,13 @@ _ISSUER_RUNS = (
     " 奶茶店 大学 学院 影院 电影院 火锅店 商场 商行 店 企业"
 ).split()
 _ASKS_ISSUER = re.compile(
-    r"\bwho\s(?:has\s)?(?:issued|sent|sold|made|billed|wrote|prepared|created|invoiced|provided"
-    r"|is\sbilling|charged|is\scharging|is\sinvoicing)|\bfrom\swhom\b|\bissued\sby\b"
+    r"\bwho\s(?:has\s)?(?:issued|sent|sold|billed|invoiced|charged|is\sbilling|is\scharging"
+    r"|is\sinvoicing)(?:\s(?:this|that|it|the|me|us|my|our|a|an)\b|\s?\??$)"
+    r"|\bwho\s(?:has\s)?(?:wrote|written|prepared|created|provided|made|signed\soff)\s(?:this|that|the)\s"
+    r"(?:\w+\s)?(?:receipt|invoice|bill|document|statement|letter|report|form|quote|ticket|it)\b|\bfrom\swhom\b|\bissued\sby\b"
     r"|\bwho\s(?:is|was|'s)\s(?:it|this|that|the\s\w+|this\s\w+)\sfrom\b|\bwho(?:'s|\sis)\sit\sfrom"
-    r"|\bwhere\s(?:was|were|is|did)\b.*\b(?:bought|purchased|buy|shop|shopped|eat|dine|stay|from"
-    r"|purchase|made)\b|\bwho\s(?:do|did|should|must)\s(?:i|we|he|she|they)\s(?:\w+\s)?pay\b"
+    r"|\bwhere\s(?:was|were|did)\b.*\b(?:bought|purchased|buy|shop|shopped|eat|dine|stay|from"
+    r"|purchase|made)\b|\bwhere\sis\s(?:it|this|that|the)\s?\w*\sfrom\b|\bwho\s(?:do|did|should|must)\s(?:i|we|he|she|they)\s(?:\w+\s)?pay\b"
     r"|谁开的|谁发的|哪家|谁开具|谁出具|哪里买|哪儿买|在哪里?买|哪里消费|在哪里?吃|店名|商家名|谁卖"
     r"|由谁开|谁收的钱|什么店|开票方|出票人|谁寄的"
 )
@@ -96,6 +99,7 @@ _WHICH_ISSUED = re.compile(
     r"\b(?:which|what)\s(?:\w+\s)?(\w+)\s(?:has\s|is\s|was\s)?(?:issued|sent|sold|made|billed|provided|issuing"
     r"|is\sthis|was\sthis|is\sit|did|issues|wrote)\b"
 )
+_WHICH_IS_IT = re.compile(r"\b(?:which|what)\s(\w+)(?:\s(?:is|was)\s(?:it|this|that)(?:\s\w+)?)?\s?\??$")
 _ASKS_NAME = re.compile(r"\b(?:name|called|which|what|who|whose|whom)\b|叫|名|哪|什么|谁")
 _ASKS_CUSTOMER = re.compile(
     r"\bwho\s(?:was|is|were|has\sbeen)\s(?:billed|invoiced|charged|the\s\w+\s(?:billed|addressed|made"
@@ -157,7 +161,7 @@ _KINDS = (
     (re.compile(r"\bnumbers?\b|\bno\b\.?|\bid\b|\bcode\b|#|号码|编号|号是"), "code"),
 )
 _CHINESE_FILLER = re.compile(
-    "请问|请|告诉我|帮我|看看|检查|核对|并且|并|回答|问题|一下|什么时候|多少钱|多少元|多少|什么|哪一天|哪天|哪里|哪个|哪些"
+    "请问|请|多大|多重|多长|多高|多远|告诉我|帮我|看看|检查|核对|并且|并|回答|问题|一下|什么时候|多少钱|多少元|多少|什么|哪一天|哪天|哪里|哪个|哪些"
     "|哪家|哪|几|谁|怎么|如何|是不是|是否|有没有|吗|呢|吧|啊|的|是|了|在|这张|这个|这份|这|那个|那|它|上面|上|里面|里|中"
     "|图片|图|照片|小票|收据|发票|账单|单据|票据|票|文件|文档|订单|附件|截图|一共|总共|叫做|叫|名字|名称|名|有|为|和|与|及"
     "|以及|给|把|被|由|从|到|我们|我|你|他|她|您|要|需要|想|知道|用|花|付|买|卖|点|写|说|显示|号码|编号|多|少|啥|呀|次"
@@ -165,6 +169,20 @@ _CHINESE_FILLER = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[?？!！。；;\n])\s*|(?<=[a-z\u4e00-\u9fff)\]])\.(?:\s+|$)")
 _PART = re.compile(r"\s*(?:,|，|、|\band\b|和|以及|还有|及|&|\bplus\b)\s*")
+
+
+def softened(question: Question, known: frozenset[str]) -> Question:
+    """Return `question` with the words of `known`, a document's title, said to be about it."""
+    soft = tuple(word for word in question.words if word in known)
+    if not soft or question.shape != "fact":
+        return question
+    words = tuple(word for word in question.words if word not in known)
+    terms = question.terms
+    if question.kind == "money" and terms in ((), ("amount",)) and not words and not question.runs:
+        terms = ("total",)
+    if question.kind == "name" and not terms:
+        terms = ("person",)
+    return replace(question, words=words, soft=(*question.soft, *soft), terms=terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +233,7 @@ def _parse(text: str) -> Question:
     found, rest = asked_terms(text)
     kind = _asked_kind(plain)
     terms = _chosen(found, kind)
+    rest = _with_dropped(folded(text), rest, found, terms)
     if "change" in terms and _is_verb(plain, "change"):
         terms = tuple(name for name in terms if name != "change")
     words = [word for word in english_words(rest) if not is_stop(word) and len(word) > 1]
@@ -222,6 +241,8 @@ def _parse(text: str) -> Question:
     runs = _chinese_focus(rest)
     firm = [stem(word) for word in words if not _is_soft(word)]
     terms, kind, firm, runs = _with_issuer(plain, terms, kind, firm, runs)
+    if re.search(r"\b(?:which|what)\s(?:\w+\s)?card\b(?!\s?n)", plain):
+        terms, kind = ("payment_method",), "text"
     if re.search(r"\bhow\s(?:did|was|is|were|do|does|has|have|will)\b(?!\smuch|\smany).*\b(?:pay|paid|payment|settled)\b", plain):
         terms, kind = ("payment_method",), "text"
     if kind == "name" and not terms:
@@ -235,6 +256,8 @@ def _parse(text: str) -> Question:
         kind = term(terms[0]).kind
     if kind == "money" and terms in ((), ("amount",)) and not firm and not runs:
         terms = ("total",)
+    if kind == "code" and not terms and not firm and not runs:
+        terms = ("number",)
     return replace(
         question,
         terms=terms,
@@ -298,11 +321,19 @@ def _chosen(found: list[Named], kind: str) -> tuple[str, ...]:
         names = [name for name in names if term(name).kind in ("money", "count")]
     specific = [name for name in names if name not in _GENERIC]
     if specific:
-        said = [name for name in specific if name in firm]
-        names = said or specific
+        said = [name for name in specific if name in firm] or specific
+        names = [name for name in said if term(name).kind == term(said[0]).kind]
     elif "total" in names:
         names = ["total"]
     return tuple(names)
+
+
+def _with_dropped(plain: str, rest: str, found: list[Named], terms: tuple[str, ...]) -> str:
+    """Return `rest` with the words of terms that are not asked for: the room of "the room's cost"."""
+    for named in found:
+        if named.name not in terms and named.name not in _GENERIC and not named.asked:
+            rest = rest[: named.start] + plain[named.start : named.end] + rest[named.end :]
+    return rest
 
 
 def _is_soft(word: str) -> bool:
@@ -351,6 +382,9 @@ def _with_issuer(
     asks_issuer = kind in ("", "name", "place", "text") and bool(_ASKS_ISSUER.search(plain))
     if not asks_issuer and kind in ("", "name") and (match := _WHICH_ISSUED.search(plain)):
         asks_issuer = match[1] in _ISSUER_NOUNS
+    match = _WHICH_IS_IT.search(plain)
+    if match and kind in ("", "name") and not terms and match[1] in _ISSUER_NOUNS:
+        asks_issuer = True
     if asks_issuer:
         return ("vendor",), "name", [], runs
     if terms and terms[0] not in ("vendor", "person", "order_no", "order_date", "paid", "amount"):

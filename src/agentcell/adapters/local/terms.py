@@ -25,7 +25,7 @@ total money | total; grand total; total amount; total price; total cost; total c
   总计金额; 小写; 交易金额; 总数; 合计费用; 应收合计; 总金额合计 | altogether; in all; overall;
   spend; spent; sum; come to; add up to; 总共; 一共; 共多少; 花了; 花费; 总的; 全部
 due money | amount due; balance due; total due; total amount due; amount to pay; amount payable;
-  total payable; net payable; amount owed; amount owing; you owe; amount you owe; patient responsibility;
+  total payable; net payable; amount owed; amount owing; owed; you owe; amount you owe; patient responsibility;
   your responsibility; amount to be paid; to be paid; patient balance; your share; patient share; your cost; pay this amount; please pay;
   payment due; due amount; total to pay; to pay; now due; total amount payable; 应付; 应付金额;
   应缴; 应缴金额; 应付款; 应付总额; 应付合计; 待付; 待支付; 应收; 应收金额; 本期应缴; 本期应付;
@@ -75,7 +75,7 @@ deductions money | total deductions; deductions; 扣款; 扣除; 扣款合计; �
 unit_price money | unit price; price each; price per unit; u price; rate; unit cost; unit rate;
   hourly rate; per unit; nightly rate; daily rate; s price; 单价 | each; apiece; per hour; per item;
   per night; per liter; per litre; per gallon; per kwh; per piece; 每个; 一个多少; 每件; 每晚; 每升
-amount money | amount; amt; price; cost; value; line total; sum total; ext price; 金额; 价格; 价钱; 款额;
+amount money | amount; amt; the sum of; sum of; price; cost; value; line total; sum total; ext price; 金额; 价格; 价钱; 款额;
   总价值 | expensive; how much; 多少钱; 多少元; 多少块; 什么价
 fare money | fare; base fare; 票价; 车费; 车资; 票款; 打车费 | 车票; 机票; 门票; 船票; 打车
 refund money | refund; refunded; refund amount; 退款; 退款金额; 退费 |
@@ -119,7 +119,7 @@ boarding time | boarding time; boarding; boards at; boarding at; 登机; 登机�
 expiry date | expiry date; expiration date; expires; exp; exp date; valid until; valid thru; expiry;
   valid to; best before; use by; good until; valid through; expires on; 有效期; 有效期至; 失效日期;
   保质期; 有效期限; 到期日; 有效日期; 到期日期 | expire; run out; 过期
-valid_from date | valid from; effective date; start date; effective from; commencement date;
+valid_from date | valid from; effective date; effective; effective on; start date; effective from; commencement date;
   date of commencement; commences; 生效日期; 起始日期; 开始日期; 开始时间 | start; begin; take effect
 end_date date | end date; termination date; ends on; date of completion; completion date;
   结束日期; 终止日期; 截止时间; 结束时间 | end; finish
@@ -187,16 +187,18 @@ flight code | flight; flight no; flight number; 航班; 航班号 |
 train code | train no; train number; 车次 | train
 plate code | plate; license plate; licence plate; vehicle; plate no; plate number; vehicle no;
   number plate; registration plate; vehicle plate; 车牌; 车牌号; 车牌号码 |
-vendor name | seller; vendor; merchant; supplier; sold by; issued by; issuer; store name; shop name;
+sender name | sender; shipper; consignor; 寄件人; 发件人; 寄方 | sent it; sent by
+vendor name | seller; vendor; lessor; landlord; 出租方; 甲方; merchant; supplier; sold by; issued by; issuer; store name; shop name;
   merchant name; company name; payee; biller; provider; 销售方; 卖方; 商户; 商户名称; 商家; 店名; 门店;
   收款方; 收款单位; 销方; 开票单位; 供应商; 卖家; 店铺; 销售方名称; 收款人全称; 门店名称; 商户名; 商家名称;
   销售单位 |
-customer name | customer; client; buyer; bill to; billed to; sold to; ship to; deliver to;
+customer name | customer; client; received from; received with thanks from; insured; policyholder;
+  policy holder; renter; tenant; lessee; 承租方; 乙方; 业主; 投保人; 被保险人; buyer; bill to; billed to; sold to; ship to; deliver to;
   recipient; account holder; customer name; attention; attn; invoice to; account name; bill for;
   prepared for; billing name; deliver to; purchaser; client name; invoiced to; payer; 购买方; 客户; 买方;
   购方; 客户名称; 付款方; 收货人; 收件人; 用户名; 户名; 付款人; 抬头; 购买方名称; 客户姓名; 账户名; 用户名称;
   付款单位; 购买人; 客户名; 交款人; 缴费人; 账户姓名 | 谁买; 买家; shipped to; delivered to; sent to; addressed to
-guest name | guest; guest name; guest s; name of guest; 宾客; 客人; 住客; 宾客姓名; 客人姓名; 住客姓名; 入住人 |
+guest name | guest; guest name; guest s; name of guest; 宾客; 客人; 住客; 宾客姓名; 客人姓名; 住客姓名; 入住人 | stayed; staying
 passenger name | passenger; passenger name; name of passenger; traveller; traveler; 乘客; 旅客; 乘机人;
   旅客姓名; 乘客姓名; 乘车人 | flying; travelling; traveling
 patient name | patient; patient name; name of patient; 患者; 病人; 患者姓名; 病人姓名 |
@@ -219,7 +221,7 @@ ship_address place | delivery address; shipping address; deliver to address; shi
 service_address place | service address; supply address; property address; 用电地址; 用水地址; 服务地址 |
 payment_method text | payment method; paid by; paid with; payment type; method of payment;
   pay method; tender; payment mode; payment; payment via; mode of payment; 支付方式; 付款方式; 结算方式;
-  缴费方式; 交易方式 | how did pay; how was it paid; what card; which card; 怎么付; 用什么付; 如何付;
+  缴费方式; 交易方式 | how did pay; how was it paid; what card; which card; pay with; pay by; pay using; paid using; 怎么付; 用什么付; 如何付;
   怎么支付; 用什么支付
 origin place | from; departure city; depart from; origin; pick up; pickup; 出发地; 始发站; 出发站; 上车地点;
   起点; 始发地; 发站 | leave from; fly from; travel from; coming from; 从哪
@@ -412,7 +414,7 @@ def _chinese_phrases(token: re.Match[str], *, in_question: bool) -> Iterator[Nam
             start += 1
 
 
-_NOT_ASKED = frozenset({"to", "from", "re", "order", "payment", "name", "mail", "up"})
+_NOT_ASKED = frozenset({"to", "from", "re", "order", "payment", "name", "mail", "up", "number", "num"})
 """Labels that in a question are ordinary words."""
 
 
@@ -445,7 +447,7 @@ def is_aside(text: str) -> bool:
 
 # What else answers a question for a term, and how well.
 _ALSO = {
-    "total": "subtotal .55 due .95 paid .85 amount .5 fare .5 balance .3 net_pay .4",
+    "total": "subtotal .55 due .95 paid .85 amount .6 fare .5 balance .3 net_pay .4",
     "due": "total .85 balance .7 paid .5 minimum .3 amount .4",
     "paid": "total .9 due .75 tendered .5 amount .5 deposit .3 received .5",
     "amount": "total .9 due .88 paid .85 fare .7",
@@ -458,6 +460,7 @@ _ALSO = {
     "tendered": "paid .5 received .5",
     "received": "paid .6 tendered .4",
     "deposit": "paid .3",
+    "sender": "origin .9 vendor .6",
     "fare": "total .85 amount .8 paid .8 due .7",
     "quantity": "item_count .6",
     "item_count": "quantity .7",
@@ -500,7 +503,7 @@ _ALSO = {
     "registration_no": "tax_id .3 certificate_no .4",
     "phone": "",
     "vendor": "",
-    "customer": "guest .8 passenger .75 patient .75 person .8 employee .6",
+    "customer": "destination .75 guest .8 passenger .75 patient .75 person .8 employee .6",
     "guest": "customer .8 person .8",
     "passenger": "person .85 customer .6 guest .5",
     "patient": "person .85 customer .6",

@@ -119,6 +119,7 @@ def _alternatives(marks: Iterator[str]) -> str:
 
 
 _MARK = _alternatives(iter(_CODES))
+_ANY_MARK = re.compile(_MARK, re.IGNORECASE)
 _DIGITS = (
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d{1,3}(?:\.\d{3})+,\d\d(?!\d)"
     r"|\d{1,3}(?:['’]\d{3})+(?:\.\d\d)?(?!\d)|\d{1,3}(?:[ \u00a0]\d{3})+,\d\d(?!\d)"
@@ -210,7 +211,7 @@ def _plain(kind: str, match: re.Match[str]) -> Found:
 
 _PHONE_SHAPE = re.compile(
     r"\+\d|\(0?\d{2,4}\)|0\d{1,3}[- ]\d{3}|0\d{9,10}$|\d{3}[-. ]\d{3}[-. ]\d{4}$|1[3-9]\d[- ]?\d{4}[- ]?\d{4}$"
-    r"|[48]00[- ]?\d{3,4}|1-?800|\d{3}[- ]\d{4}$|\d{4}[- ]\d{4}$"
+    r"|[48]00[- ]?\d{3,4}|1-?800|\d{3}[- ]\d{4}$|(?!(?:19|20)\d\d[- ])\d{4}[- ]\d{4}$"
 )
 
 
@@ -318,6 +319,13 @@ def is_currency(text: str) -> bool:
     return text.strip(" :.").lower() in _CODES
 
 
+def has_currency(text: str) -> bool:
+    """Tell whether the mark of a currency is in `text`."""
+    return bool(_ANY_MARK.search(text))
+
+
 def currencies_in(text: str) -> list[str]:
     """Return the currencies written beside a number in `text`, as codes."""
+    if not _ANY_MARK.search(text):
+        return []
     return [found.currency for found in find_values(text) if found.currency]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _LETTERS = r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+"
@@ -15,10 +15,12 @@ _OTHER_SCRIPT = re.compile(r"[\u0370-\u1fff\u3040-\u30ff\ua000-\ua4cf\uac00-\ud7
 _TRADITIONAL = str.maketrans(
     "總計應數發單號碼稅實額間開訂購銷賣買費銀電話員價館餐廳飯務臺檯時戶賬帳聯優惠郵遞貨運"
     "備註簽證職薪資醫藥處門診檢驗報險繳欠餘結還滿減點顧謝機場達離際車終檔課級學業區縣鄉鎮"
-    "樓層項類東產質廠國壹貳參肆陸萬圓",
+    "樓層項類東產質廠國壹貳參肆陸萬圓錢這個張誰麼嗎裡裏稱幾後從給寫說話圖護證藥師歲齊帳統編財補將"
+    "頭麵飲豬雞魚鴨麥紅綠藍黃齒牙療術麗華園鐵橋龍風雲馬鳥車輛輪軟體網絡線續專業務團隊會員號碼見視聽讀",
     "总计应数发单号码税实额间开订购销卖买费银电话员价馆餐厅饭务台台时户账账联优惠邮递货运"
     "备注签证职薪资医药处门诊检验报险缴欠余结还满减点顾谢机场达离际车终档课级学业区县乡镇"
-    "楼层项类东产质厂国壹贰叁肆陆万圆",
+    "楼层项类东产质厂国壹贰叁肆陆万圆钱这个张谁么吗里里称几后从给写说话图护证药师岁齐账统编财补将"
+    "头面饮猪鸡鱼鸭麦红绿蓝黄齿牙疗术丽华园铁桥龙风云马鸟车辆轮软体网络线续专业务团队会员号码见视听读",
 )
 
 _ENDINGS = (
@@ -39,8 +41,19 @@ _STOP = frozenset(
 
 
 def folded(text: str) -> str:
-    """Return `text` in one form: full-width to half, lower case, simplified characters."""
-    return unicodedata.normalize("NFKC", text).lower().translate(_TRADITIONAL)
+    """Return `text` in one form: full-width to half, lower case, simplified characters.
+
+    It keeps its length, so that places in it are places in `text`.
+    """
+    if text.isascii():
+        return text.lower()
+    return "".join(map(_folded_letter, text))
+
+
+@cache
+def _folded_letter(letter: str) -> str:
+    plain = unicodedata.normalize("NFKC", letter).lower().translate(_TRADITIONAL)
+    return plain if len(plain) == 1 else letter
 
 
 def squashed(text: str) -> str:
@@ -54,7 +67,7 @@ def stem(word: str) -> str:
     if len(word) <= 3 or not word.isascii():
         return word
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
+        if word.endswith(ending) and len(word) - len(ending) >= (4 if len(ending) > 3 else 3):
             if ending == "s" and word.endswith("ss"):
                 return word
             cut = word[: -len(ending)]
@@ -68,18 +81,23 @@ def stem(word: str) -> str:
 
 def english_words(text: str) -> list[str]:
     """Return the words and numbers of `text` that are not Chinese, folded."""
-    words = _WORD.findall(folded(text))
-    return [word.removesuffix("'s").removesuffix("’s") for word in words]
+    words: list[str] = _WORD.findall(folded(text))
+    return [word[:-2] if word.endswith(("'s", "’s")) else word for word in words]
 
 
 def content_words(text: str) -> list[str]:
     """Return the stems of the words that carry meaning."""
-    return [stem(word) for word in english_words(text) if not is_stop(word)]
+    return [base for word in english_words(text) if (base := _meaning(word))]
+
+
+@lru_cache(maxsize=20_000)
+def _meaning(word: str) -> str:
+    return "" if is_stop(word) else stem(word)
 
 
 def is_stop(word: str) -> bool:
     """Tell whether `word` carries no meaning of its own; ``what's`` carries none either."""
-    return re.split("['’]", word)[0] in _STOP
+    return word.replace("’", "'").partition("'")[0] in _STOP
 
 
 def chinese_runs(text: str) -> list[str]:
