@@ -110,7 +110,7 @@ def test_the_size_of_a_drawing_is_what_it_says(text: bytes, size: tuple[Any, Any
     assert (asset.width, asset.height) == size
 
 
-@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "AVIF"])
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "AVIF", "TIFF"])
 def test_an_animation_is_known(kind: str) -> None:
     assert ImageAsset.from_bytes(animation(kind)).animated
     assert not ImageAsset.from_bytes(animation(kind, frames=1)).animated

@@ -11,7 +11,7 @@ import pytest
 
 from agentcell.assets import PdfAsset, pdf
 from agentcell.assets.content import Content
-from agentcell.assets.pdf import page_texts, render_page
+from agentcell.assets.pdf import page_texts, render_page, text_or_scan
 from agentcell.assets.preview import preview, preview_problem
 from agentcell.errors import AttachmentError
 from asset_files import DATA, pdf_file, pdf_of, stream
@@ -93,6 +93,11 @@ def test_the_text_layer_is_read_page_by_page() -> None:
     assert page_texts(content, "a.pdf") == ["Total 12.50 p1", "Total 12.50 p2", "Total 12.50 p3"]
     assert page_texts(content, "a.pdf", pages=1) == ["Total 12.50 p1"]
     assert page_texts(Content.of_bytes(pdf_file(2, text="")), "b.pdf") == ["", ""]
+
+
+def test_a_text_is_told_from_a_scan() -> None:
+    for text, kind in (("Total", "text"), ("", "scan")):
+        assert text_or_scan(Content.of_bytes(pdf_file(3, text=text)), "a.pdf") == kind
 
 
 @pytest.mark.parametrize("size", ["0 0 14400 14400", "0 0 1 14000", "0 0 0 0", "0 0 1e9 2"])

@@ -162,6 +162,15 @@ def test_of_an_animation_the_first_frame_is_sent_where_no_more_is_seen() -> None
     assert sent(still, GEMINI).mime_type == "image/png"
 
 
+def test_of_a_tiff_with_several_pages_the_first_is_sent_and_that_is_said() -> None:
+    asset = ImageAsset.from_bytes(animation("TIFF"), filename="fax.tif")
+
+    (note,) = one(asset).notes
+
+    assert note.startswith("fax.tif is sent as a PNG image, because OpenAI takes no TIFF images")
+    assert note.endswith(" and only its first page is seen.")
+
+
 def test_a_photo_stored_turned_is_sent_upright() -> None:
     asset = ImageAsset.from_bytes(turned("JPEG", 6, (600, 400)), filename="photo.jpg")
 
@@ -292,10 +301,13 @@ def test_a_pdf_goes_out_as_it_is_where_it_is_taken() -> None:
 
 def test_where_no_pdf_is_taken_the_ways_out_are_named() -> None:
     text = refused(PdfAsset.from_bytes(pdf_file(), filename="a.pdf"), limits=OPENAI_CHAT)
+    scan = refused(PdfAsset.from_bytes(pdf_file(text="")), limits=OPENAI_CHAT)
 
-    assert "takes no PDFs; a.pdf is one" in text
+    assert "takes no PDFs; a.pdf is a PDF" in text
     assert "--pdf-as images" in text
     assert "--pdf-as text" in text
+    assert "is a scanned PDF" in scan
+    assert "--pdf-as text" not in scan
 
 
 def test_a_pdf_of_too_many_bytes_or_pages_is_refused() -> None:
@@ -347,9 +359,8 @@ def test_an_unknown_way_of_sending_is_refused() -> None:
 
 
 def test_the_receipts_fit_every_provider_as_they_are() -> None:
-    receipts = [
-        ImageAsset.from_path(path) for path in sorted(Path(DATA / "receipts").glob("*.png"))
-    ]
+    paths = sorted((DATA / "receipts").glob("*.png"))
+    receipts = [ImageAsset.from_path(path) for path in paths]
 
     for limits in LIMITS.values():
         prepared = prepare(receipts, limits)

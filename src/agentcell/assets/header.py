@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from agentcell.assets.sniff import HEAD_BYTES, from_first_element
-from agentcell.assets.tiff import read_ifd
+from agentcell.assets.tiff import read_ifd, read_ifds
 
 
 class Damaged(Exception):
@@ -58,7 +58,7 @@ def read_header(kind: str, stream: BinaryIO) -> Header:
     return header
 
 
-_TURNED = 5  # EXIF orientations 5 to 8 swap width and height
+_TURNED, _LAST_ORIENTATION = 5, 8  # EXIF orientations 5 to 8 swap width and height
 
 
 def _need(stream: BinaryIO, count: int) -> bytes:
@@ -70,8 +70,8 @@ def _need(stream: BinaryIO, count: int) -> bytes:
 
 def _orientation(exif: bytes) -> int:
     exif = exif.removeprefix(b"Exif\x00\x00")
-    value = read_ifd(exif, {274}).get(274, 1)
-    return value if 1 <= value <= 8 else 1  # noqa: PLR2004 (EXIF's values)
+    value = read_ifd(exif, {_ORIENTATION}).get(_ORIENTATION, 1)
+    return value if 1 <= value <= _LAST_ORIENTATION else 1
 
 
 def _png(stream: BinaryIO) -> Header:
@@ -210,13 +210,20 @@ def _bmp(stream: BinaryIO) -> Header:
     return Header(width, height)
 
 
+_KIND, _WIDTH, _HEIGHT, _ORIENTATION = 254, 256, 257, 274  # TIFF tags
+_REDUCED = 1  # of `_KIND`: a thumbnail of another picture in the file
+
+
 def _tiff(stream: BinaryIO) -> Header:
-    tags = read_ifd(stream, {256, 257, 274})
-    if 256 not in tags or 257 not in tags:  # noqa: PLR2004 (width and height)
+    tags, *others = read_ifds(stream, {_KIND, _WIDTH, _HEIGHT, _ORIENTATION}, most=2) or [{}]
+    if _WIDTH not in tags or _HEIGHT not in tags:
         raise Damaged("its directory gives no width or height")
+    width, height = tags[_WIDTH], tags[_HEIGHT]
     # The size is given as shown, for Pillow turns a TIFF itself while decoding it.
-    turned = _TURNED <= tags.get(274, 1) <= 8  # noqa: PLR2004 (EXIF's values)
-    return Header(tags[257 if turned else 256], tags[256 if turned else 257], animated=None)
+    if _TURNED <= tags.get(_ORIENTATION, 1) <= _LAST_ORIENTATION:
+        width, height = height, width
+    is_page = [_WIDTH in other and not other.get(_KIND, 0) & _REDUCED for other in others]
+    return Header(width, height, animated=any(is_page))
 
 
 def _iso(stream: BinaryIO) -> Header:

@@ -77,7 +77,7 @@ OPENAI_CHAT = MediaLimits(
     image_bytes=384_000_000,
     images=1500,
     pdf=False,
-    pdf_bytes=0,
+    pdf_bytes=50_000_000,
     request_bytes=512_000_000,
 )
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentcell.assets.content import Content
 from agentcell.assets.header import Damaged
@@ -31,6 +31,7 @@ RENDER_SECONDS = 4.0
 
 _PASSWORD_ERRORS = {4, 5}  # FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY in fpdfview.h
 _MAX_PIXELS = 40_000_000
+_TOLD_BY = 10
 
 
 def count_pages(content: Content, name: str) -> int:
@@ -146,6 +147,18 @@ def page_texts(content: Content, name: str, *, pages: int | None = None) -> list
         raise AttachmentError(
             f"{name} is a damaged PDF: {problem}.", fix="get a whole copy."
         ) from None
+
+
+def text_or_scan(content: Content, name: str) -> Literal["text", "scan", "mixed"]:
+    """Tell whether a PDF's pages hold text, are pictures of it, or both; by the first ten.
+
+    Raises
+    ------
+    AttachmentError
+        If the PDF cannot be opened.
+    """
+    has_text = [bool(text) for text in page_texts(content, name, pages=_TOLD_BY)]
+    return "text" if all(has_text) else "mixed" if any(has_text) else "scan"
 
 
 def _text(document: Any, index: int) -> str:

@@ -163,8 +163,9 @@ def _reasons(asset: ImageAsset, limits: MediaLimits, side: int | None) -> list[s
     noun = NAMES[asset.mime_type]
     if asset.mime_type not in limits.image_types:
         reasons.append(f"{limits.provider} takes no {noun.removesuffix(' image')} images")
-    elif asset.animated and asset.mime_type not in limits.animated_types:
-        reasons.append("only its first frame is seen")
+    if asset.animated and asset.mime_type not in limits.animated_types:
+        part = "page" if asset.mime_type == "image/tiff" else "frame"
+        reasons.append(f"only its first {part} is seen")
     if asset.facts.orientation != 1 and not limits.as_stored:
         reasons.append("its pixels are stored turned")
     if asset.facts.is_cmyk and not limits.as_stored:
@@ -199,10 +200,7 @@ def _pdf(asset: PdfAsset, limits: MediaLimits, side: int | None, pdf_as: str) ->
     if pdf_as == "images":
         return _pdf_images(asset, limits, side)
     if not limits.pdf:
-        raise AttachmentError(
-            f"{limits.provider} takes no PDFs; {_name(asset)} is one.",
-            fix="send its pages as images (--pdf-as images) or its text (--pdf-as text).",
-        )
+        raise _no_pdfs(asset, limits)
     if (asset.size_bytes or 0) > limits.pdf_bytes:
         raise AttachmentError(
             f"{_name(asset)} is {asset.size_bytes:,} bytes; {limits.provider} takes PDFs of at"
@@ -216,6 +214,21 @@ def _pdf(asset: PdfAsset, limits: MediaLimits, side: int | None, pdf_as: str) ->
             fix="attach fewer pages of it, or send its text (--pdf-as text).",
         )
     return Prepared(original=asset, assets=(asset,))
+
+
+def _no_pdfs(asset: PdfAsset, limits: MediaLimits) -> AttachmentError:
+    from agentcell.assets.pdf import text_or_scan
+
+    kind = text_or_scan(asset.content, _name(asset))
+    noun, fix = {
+        "text": ("a PDF", "send its text (--pdf-as text) or its pages as images"),
+        "scan": ("a scanned PDF", "send its pages as images"),
+        "mixed": ("a PDF, partly scanned", "send its pages as images"),
+    }[kind]
+    return AttachmentError(
+        f"{limits.provider} takes no PDFs; {_name(asset)} is {noun}.",
+        fix=f"{fix} (--pdf-as images).",
+    )
 
 
 def _pdf_text(asset: PdfAsset) -> Prepared:
