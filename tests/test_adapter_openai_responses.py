@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import media
 import wire
 from agentcell.adapters.events import Citation, TextDelta, ThinkingDelta, gather
 from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.adapters.openai_responses_decoder import decode
+from agentcell.assets.asset import ImageAsset
 from agentcell.errors import RateLimited, ServiceError, StreamTruncated, Unsupported
+from agentcell.messages import MediaMessageBlock
 from servers import Call, Reply, ResponsesServer
 
 HI = [{"role": "user", "content": "Hi"}]
@@ -444,3 +447,16 @@ def test_unknown_events_are_passed_over() -> None:
     lines = [event("response.something.new", data=1), event("keepalive"), completed()]
 
     assert gather(decode(lines))["content"] == ""
+
+
+def test_a_picture_that_openai_does_not_take_is_converted_before_it_is_sent(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "scan.bmp"
+    Image.new("RGB", (9, 7), "green").save(path)
+    block = MediaMessageBlock(ImageAsset.from_path(path), "scan", "[scan_1 Scan]")
+    with ResponsesServer() as server:
+        OpenAIModel("gpt-4.1", "key", server.url).invoke([{"role": "user", "content": [block]}])
+
+        (part,) = server.bodies[0]["input"][0]["content"]
+        assert part["image_url"].startswith("data:image/png;base64,")

@@ -92,9 +92,9 @@ def _short(text: str) -> str:
 
 
 def media_blocks(messages: Iterable[Message]) -> Iterator[MediaMessageBlock]:
-    """Yield every attachment in `messages`, in order."""
+    """Yield every attachment in `messages`, in order; what is no message holds none."""
     for message in messages:
-        content = message.get("content")
+        content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list):
             yield from (block for block in content if isinstance(block, MediaMessageBlock))
 

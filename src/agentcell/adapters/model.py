@@ -211,7 +211,8 @@ class Model:
         """
         if pdf_as == "pdf":
             self.check_media(messages)
-        ready = outgoing(messages, self.media_limits, detail=detail, pdf_as=pdf_as)
+        limits = replace(self.media_limits, pdf=self.capabilities.pdf_input)
+        ready = outgoing(messages, limits, detail=detail, pdf_as=pdf_as)
         if pdf_as != "pdf":
             self.check_media(ready.messages)
         return ready

@@ -20,6 +20,7 @@ from agentcell.adapters.openai_models import sampling_instead
 from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.settings import ToolChoice
+from agentcell.assets.limits import OPENAI_CHAT
 from agentcell.errors import Unsupported
 from agentcell.messages import Message
 from agentcell.modality import FieldModality
@@ -42,6 +43,7 @@ class LegacyOpenAIModel(OpenAIProtocolModel):
     """
 
     provider = "openai-chat"
+    media_limits = OPENAI_CHAT
     path = "/chat/completions"
 
     def default_capabilities(self) -> ModelCapabilities:

@@ -18,6 +18,7 @@ from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, Respo
 from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.settings import ToolChoice
+from agentcell.assets.limits import OPENAI
 from agentcell.messages import Message, ToolCall
 from agentcell.modality import FieldModality
 
@@ -38,6 +39,7 @@ class OpenAIModel(OpenAIProtocolModel):
     """
 
     provider = "openai"
+    media_limits = OPENAI
     path = "/responses"
 
     def default_capabilities(self) -> ModelCapabilities:

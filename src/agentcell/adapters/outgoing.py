@@ -50,7 +50,7 @@ def outgoing(
     queue = iter(prepared)
     changed = [
         {**message, "content": [part for block in content for part in _parts(block, queue)]}
-        if isinstance(content := message.get("content"), list)
+        if isinstance(message, dict) and isinstance(content := message.get("content"), list)
         else message
         for message in messages
     ]

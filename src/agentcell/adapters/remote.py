@@ -244,7 +244,7 @@ class RemoteModel(Model):
         headers = {**self._extra_headers, **(options.get("extra_headers") or {})}
         timeout, retries = options.get("timeout"), options.get("max_retries")
         try:
-            body = self.encode(messages, tools, settings)
+            body = self.encode(self.ready(messages).messages, tools, settings)
             body = _merged(_merged(body, self._extra_body), options.get("extra_body") or {})
             text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             _check_headers(headers)
