@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class TooLong(TooLarge):
     limit: int = 0
 
 
-async def exchange(endpoint: Endpoint, body: dict[str, Any]) -> AsyncIterator[Event]:
+async def exchange(endpoint: Endpoint, body: dict[str, Any]) -> AsyncGenerator[Event]:
     """Send one OpenAI-shaped chat request and yield what comes, `Finished` last.
 
     Raises

@@ -1,0 +1,67 @@
+"""The small model, as the reader uses it: for one sentence at a time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from agentcell.adapters.events import Event, TextDelta, Usage
+from agentcell.adapters.local.phrasing import MAX_TOKENS, opening, phrase_request
+from agentcell.adapters.local.speaker import Speaker
+from agentcell.errors import ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A speaker, and how long its child process may then be idle, in seconds."""
+
+    speaker: Speaker
+    idle_seconds: float
+
+    async def warm(self) -> None:
+        """Start the child and have it read what every request for a sentence begins with.
+
+        If that fails nothing is said: who asks for a sentence is told.
+        """
+        if self.speaker.process_id is None:
+            with contextlib.suppress(ModelError):
+                await self._said({"messages": opening(), "max_tokens": 1, "temperature": 0.0})
+
+    async def sentence(
+        self, question: str, value: str, sampling: dict[str, Any]
+    ) -> tuple[str, Usage | None]:
+        """Return a sentence that says `value`, not checked yet, and the tokens it took.
+
+        Parameters
+        ----------
+        sampling
+            ``temperature`` and its like, as the server names them.
+
+        Raises
+        ------
+        ModelError
+            If there is no sentence: see `Speaker.chat`.
+        """
+        longest = min(sampling.get("max_tokens", MAX_TOKENS), MAX_TOKENS)
+        body = {**phrase_request(question, value), **sampling, "max_tokens": longest}
+        return await self._said(body)
+
+    async def chat(self, body: dict[str, Any]) -> AsyncGenerator[Event]:
+        """Yield the answer to a chat request as it comes; see `Speaker.chat`."""
+        async with aclosing(self.speaker.chat(body, idle_seconds=self.idle_seconds)) as events:
+            async for event in events:
+                yield event
+
+    async def _said(self, body: dict[str, Any]) -> tuple[str, Usage | None]:
+        text: list[str] = []
+        usage = None
+        async with aclosing(self.chat(body)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    text.append(event.text)
+                elif isinstance(event, Usage):
+                    usage = event
+        return " ".join("".join(text).split()), usage
