@@ -18,6 +18,7 @@ from PIL import Image
 from agentcell.assets import ImageAsset
 from agentcell.assets.content import MEMORY_BYTES, Content
 from agentcell.assets.preview import preview
+from agentcell.errors import AttachmentError
 from asset_files import encoded, image_file
 
 LARGE = image_file("JPEG") + b"x" * (MEMORY_BYTES + 1)
@@ -102,6 +103,14 @@ def test_a_file_that_grows_while_it_is_read_is_cut_at_the_limit(tmp_path: Path) 
 
     assert content is not None
     assert content.read() == b"x" * 100
+
+
+def test_a_private_file_that_somebody_removed_is_told(large: Path) -> None:
+    asset = ImageAsset.from_path(large)
+    Path(asset.content.file).unlink()
+
+    with pytest.raises(AttachmentError, match="is gone from"):
+        asset.load_bytes()
 
 
 def test_without_room_for_a_file_memory_will_do(large: Path) -> None:

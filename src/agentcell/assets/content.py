@@ -14,7 +14,9 @@ import os
 import threading
 import weakref
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from agentcell.errors import AttachmentError
 
 MEMORY_BYTES = 8 * 1024 * 1024
 """Longer contents are kept in a file."""
@@ -109,14 +111,27 @@ class Content:
         """Return all of it."""
         if self._data is not None:
             return self._data
-        with Path(self._file).open("rb") as source:
+        with self.open() as source:
             return source.read()
 
     def open(self) -> BinaryIO:
-        """Return a new binary stream at the first byte; the caller closes it."""
+        """Return a new binary stream at the first byte; the caller closes it.
+
+        Raises
+        ------
+        AttachmentError
+            If somebody removed the private file.
+        """
         if self._data is not None:
             return io.BytesIO(self._data)
-        return Path(self._file).open("rb")
+        try:
+            return Path(self._file).open("rb")
+        except OSError as error:
+            raise AttachmentError(
+                f"The copy of an attachment of {self.size_bytes:,} bytes is gone from"
+                f" {Path(self._file).parent.parent}: {error.strerror}.",
+                fix="attach the file again.",
+            ) from error
 
     @property
     def file(self) -> str:
@@ -163,15 +178,15 @@ def _new_file() -> tuple[int, str]:
     """Return a new private file's descriptor and path."""
     import tempfile
 
-    global _folder, _folder_owner  # noqa: PLW0603 (one folder for the process)
+    global _folder, _folder_owner
     with _folder_lock:
         # A forked child makes a folder of its own: it must not remove its parent's.
         if _folder_owner != os.getpid() or not Path(_folder).is_dir():
             _sweep()
-            _folder = tempfile.mkdtemp(prefix=_PREFIX)
-            _folder_owner = os.getpid()
-            _mark_alive(Path(_folder))
-            atexit.register(_remove_folder, _folder, _folder_owner)
+            folder = tempfile.mkdtemp(prefix=_PREFIX)
+            atexit.register(_remove_folder, folder, os.getpid())
+            _mark_alive(Path(folder))
+            _folder, _folder_owner = folder, os.getpid()
         return tempfile.mkstemp(dir=_folder)
 
 
@@ -193,14 +208,14 @@ _alive: list[int] = []
 
 
 def _mark_alive(folder: Path) -> None:
-    """Hold a lock in the folder for as long as this process lives, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: the folder is removed at a regular exit only
-        return
-    descriptor = os.open(folder / "alive", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    _alive.append(descriptor)
+    """Hold a lock on the folder for as long as this process lives, however it ends.
+
+    While it is held, `_sweep` and the cleaners of ``/tmp`` (systemd-tmpfiles) leave the folder be.
+    """
+    if (fcntl := _fcntl()) is not None:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _alive.append(descriptor)
 
 
 def _sweep() -> None:
@@ -208,15 +223,23 @@ def _sweep() -> None:
     import shutil
     import tempfile
 
-    try:
-        import fcntl
-    except ImportError:
+    if (fcntl := _fcntl()) is None:
         return
     for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
         with contextlib.suppress(OSError):
-            descriptor = os.open(folder / "alive", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
+            descriptor = os.open(folder, flags)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(descriptor)
+
+
+def _fcntl() -> Any:
+    """Return the module that locks, or None on Windows: there only a regular exit tidies up."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    return fcntl

@@ -145,7 +145,9 @@ def _upload(value: Any, name: str, _modality: FieldModality) -> MediaAsset:
             f"'{name}' looks like an upload, but its content is {a_type(value['content'])}.",
             fix="give the uploaded file's content as bytes.",
         )
-    return asset_from_bytes(bytes(value["content"]), str(value["name"]), mime_type=value["type"])
+    return asset_from_bytes(
+        bytes(value["content"]), str(value["name"]), mime_type=str(value["type"])
+    )
 
 
 _REPRS = {
