@@ -211,7 +211,7 @@ def _extremes(question: Question, documents: Sequence[tuple[str, Document]]) -> 
     return found
 
 
-_TOTAL = Question(text="total", language="en", terms=("total",), kind="money")
+_TOTAL = Question(text="total", terms=("total",), kind="money")
 
 
 def _facts_for(question: Question, documents: Sequence[tuple[str, Document]]) -> list[Evidence]:
