@@ -16,13 +16,13 @@ from typing import Any
 from agentcell.adapters.content import Turn
 from agentcell.adapters.events import Event, Finished, TextDelta
 from agentcell.adapters.local import reply
-from agentcell.adapters.local.asked import Asked, read_asked
-from agentcell.adapters.local.chatting import chat, sampling, schema_of_outputs
-from agentcell.adapters.local.reading import (
+from agentcell.adapters.local.answering import (
     NOTHING_SPOKEN,
     answer_from_attachments,
     fill_from_attachments,
 )
+from agentcell.adapters.local.asked import Asked, read_asked
+from agentcell.adapters.local.chatting import chat, sampling, schema_of_outputs
 from agentcell.adapters.local.speaker import speaker_for
 from agentcell.adapters.local.status import missing_speaker
 from agentcell.adapters.local.structured import fields_of_outputs, fields_of_schema

@@ -84,12 +84,12 @@ class Speaker:
         ConnectionFailed, StreamTruncated
             If the child dies, before or after the first piece of the answer.
         """
-        import httpx2
-
         request = {**body, "model": self.alias}
         with self._in_use(idle_seconds):
             for is_last in (False, True):
                 child = await _off_loop(self._running)
+                import httpx2  # here already: `_running` took the time to import it
+
                 began = False
                 try:
                     async with contextlib.aclosing(exchange(child.endpoint, request)) as events:
@@ -152,6 +152,8 @@ class Speaker:
 
     def _running(self) -> Child:
         """Return the running child, started now if need be. Blocks until its model is loaded."""
+        import httpx2  # noqa: F401 (a tenth of a second, which the loop shall not lose)
+
         with self._starting:
             if self._child is None or not self._child.is_alive:
                 if self._child is not None:
