@@ -1,177 +1,178 @@
-"""A question and its attachments → the events of the answer: quotes first, then a sentence.
+"""A question and a fact -> the part of the fact's value that is asked for."""
 
-The sentence is shown only if everything in it stands in the line that answers.
-"""
+# ruff: noqa: PLR2004 (counts of letters)
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from agentcell.adapters.events import Citation, Event, TextDelta, Usage
-from agentcell.adapters.local import reply
-from agentcell.adapters.local.asked import Asked, Attachment
-from agentcell.adapters.local.document import Document, read_document
-from agentcell.adapters.local.evidence import Evidence
-from agentcell.adapters.local.finding import Named, find
-from agentcell.adapters.local.guard import is_supported
-from agentcell.adapters.local.structured import Field, fill
-from agentcell.adapters.local.voice import Voice
-from agentcell.errors import AgentcellError, ModelError
+from agentcell.adapters.local.fact import Fact
+from agentcell.adapters.local.lines import has_digit, values_of
+from agentcell.adapters.local.question import Question
+from agentcell.adapters.local.terms import label_terms, term
+from agentcell.adapters.local.values import Found
+from agentcell.adapters.local.words import word_set
 
-NOTHING_SPOKEN = Usage(input_tokens=0, output_tokens=0)
-"""What an answer takes that no model had a part in."""
+_STRICT = word_set("money date time phone email web")
+"""Kinds that are known by their look; a value of another look is none of them."""
 
-_SMALL_TALK = re.compile(
-    r"(?:hi|hello|hey|thanks?|thank you|bye|goodbye|ok(?:ay)?|great"
-    r"|good (?:morning|evening|afternoon)|你好|您好|谢谢|多谢|再见|好的)[\s,.!?！。～~]*"
-    r"(?:there|you|all|very much|a lot|啦|了|你|您)?[\s,.!?！。～~]*",
-    re.IGNORECASE,
-)
+_ENDS = word_set("end_date expiry check_out due_date exit arrival")
+"""Terms that the second of two dates answers: "from 1 March to 28 February"."""
+
+_SHORT_CODE = 8  # letters of a code without a digit
 
 
-async def answer_from_attachments(
-    asked: Asked,
-    *,
-    voice: Voice | ModelError | None,
-    sampling: dict[str, Any],
-) -> AsyncGenerator[Event]:
-    """Yield the answer to `asked`, up to its usage.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The part of a value that answers, and whether it is of the kind asked for."""
+
+    text: str
+    fits: bool
+
+
+def answer_in(question: Question, fact: Fact, column: str) -> Answer:
+    """Return what of the value of `fact` is asked for.
 
     Parameters
     ----------
-    voice
-        What words the sentence; an error says why nothing can, and is told. None if it is not
-        wanted.
-    sampling
-        Settings for the sentence, as the server names them.
-
-    Raises
-    ------
-    AgentcellError
-        If an attachment that came with the question cannot be read.
+    column
+        The header of the column that the question names, or "".
     """
-    language = asked.language
-    is_old = not any(each.is_new for each in asked.attachments)
-    if is_old and _SMALL_TALK.fullmatch(asked.plain):
-        yield TextDelta(reply.greeting([each.tag for each in asked.attachments], language))
-        yield NOTHING_SPOKEN
-        return
-    speaks = isinstance(voice, Voice) and language == "en"
-    # The child loads its model while the pictures are read.
-    warming = asyncio.ensure_future(voice.warm()) if speaks and isinstance(voice, Voice) else None
-    try:
-        documents, notes = await _documents(asked)
-        readable = [(tag, document) for tag, document in documents if document.rows]
-        lines: Sequence[Evidence] = ()
-        if readable:
-            found = await asyncio.to_thread(find, asked.question, readable)
-            lines = found.lines
-        for event in _quoted(lines, language):
-            yield event
-        if not readable:
-            kinds = [each.asset.modality for each in asked.attachments]
-            yield TextDelta(reply.no_text(kinds, language))
-        elif not lines:
-            yield TextDelta(reply.nothing_found(readable, found.near, language))
-        usage = NOTHING_SPOKEN
-        if lines and language == "en":
-            sentence, usage = await _sentence(asked, lines, voice, sampling)
-            for piece in re.findall(r"\S+\s*|\n+", sentence):
-                yield TextDelta(piece)
-        if notes:
-            yield TextDelta("\n\n" + "\n\n".join(notes))
-        yield usage
-    finally:
-        if warming is not None:
-            warming.cancel()
+    header = column or (_header_for(question, fact) if fact.columns else "")
+    for heading, text in fact.columns:
+        if heading == header:
+            is_named = bool(column) and question.kind not in _STRICT
+            return Answer(text, fits=is_named or _fits(text, question.kind))
+    special = _BY_KIND.get(question.kind)
+    if special:
+        return special(question, fact)
+    return Answer(fact.value, fits=_fits(fact.value, question.kind))
 
 
-async def fill_from_attachments(asked: Asked, fields: Sequence[Field]) -> AsyncGenerator[Event]:
-    """Yield a JSON object of `fields`, each value read from an attachment.
-
-    Raises
-    ------
-    AnswerError
-        If a number that must be there was not found.
-    AgentcellError
-        If an attachment that came with the question cannot be read.
-    """
-    documents, _ = await _documents(asked)
-    readable = [(tag, document) for tag, document in documents if document.rows]
-    kinds = [each.asset.modality for each in asked.attachments]
-    nothing = (
-        reply.no_line([tag for tag, _ in readable], asked.language)
-        if readable
-        else reply.no_text(kinds, asked.language)
-    )
-    values, lines = await asyncio.to_thread(fill, fields, asked.question, readable, nothing)
-    yield TextDelta(json.dumps(values, ensure_ascii=False))
-    for line in lines:
-        yield _citation(line)
-    yield NOTHING_SPOKEN
+def amounts(text: str) -> list[Found]:
+    """Return the amounts of money in `text`; where none says that it is one, its numbers."""
+    found = values_of(text)
+    money = [value for value in found if value.kind == "money"]
+    return money or [
+        value
+        for value in found
+        if value.kind == "number" and not text[value.end : value.end + 1].isalpha()
+    ]
 
 
-async def _documents(asked: Asked) -> tuple[list[Named], list[str]]:
-    """Read all attachments at once; return them, and what is to be said of the reading."""
-    read = await asyncio.gather(
-        *(asyncio.to_thread(read_document, each.asset) for each in asked.attachments),
-        return_exceptions=True,
-    )
-    documents: list[Named] = []
-    notes: list[str] = []
-    failed: list[tuple[Attachment, BaseException]] = []
-    for each, got in zip(asked.attachments, read, strict=True):
-        if isinstance(got, Document):
-            documents.append((each.tag, got))
-            if got.is_cut:
-                notes.append(reply.cut_note(each.tag, got, asked.language))
-        else:
-            failed.append((each, got))
-    for each, error in failed:
-        if each.is_new or not documents or not isinstance(error, AgentcellError):
-            raise error
-        notes.append(reply.unread_note(each.tag, error, asked.language))
-    return documents, notes
+def _money(question: Question, fact: Fact) -> Answer:
+    """Return the last amount; the one before it where the price of one is asked for."""
+    money = amounts(fact.value)
+    if not money and fact.layout == "row":
+        money = [found for found in amounts(fact.label) if found.kind == "money"]
+    is_numbered = any(term(name).kind in ("code", "phone", "date") for name in fact.terms)
+    if not money or (money[-1].kind != "money" and is_numbered):
+        return Answer(fact.value, fits=False)
+    is_of_one = question.terms[:1] == ("unit_price",) and len(money) > 1
+    return Answer(money[-2 if is_of_one else -1].text, fits=True)
 
 
-def _quoted(lines: Sequence[Evidence], language: str) -> list[Event]:
-    events: list[Event] = []
-    for number, line in enumerate(lines):
-        between = "\n>\n" if number else ""
-        events += [TextDelta(between + reply.quote(line, language)), _citation(line)]
-    if lines and (framed := reply.frame(lines[0], language)):
-        events.append(TextDelta(f"\n\n{framed}"))
-    return events
+def _phone(_: Question, fact: Fact) -> Answer:
+    kinds = ("phone", "code", "number")
+    found = [value for value in values_of(fact.value) if value.kind in kinds]
+    found.sort(key=lambda value: kinds.index(value.kind))
+    return Answer(found[0].text, fits=True) if found else Answer(fact.value, fits=False)
 
 
-async def _sentence(
-    asked: Asked,
-    lines: Sequence[Evidence],
-    voice: Voice | ModelError | None,
-    sampling: dict[str, Any],
-) -> tuple[str, Usage]:
-    """Return what follows the quotes: a sentence that can be trusted, or why there is none."""
-    if voice is None:
-        return "", NOTHING_SPOKEN
-    if isinstance(voice, ModelError):
-        return f"\n\n{reply.speechless_note(voice)}", NOTHING_SPOKEN
-    best = lines[0]
-    if len(lines) > 1 or not best.value:
-        return "", NOTHING_SPOKEN
-    try:
-        sentence, usage = await voice.sentence(asked.plain, best.value, sampling)
-    except ModelError as error:
-        # The quote stands, and answers: what failed is only its wording.
-        return f"\n\n{reply.speechless_note(error)}", NOTHING_SPOKEN
-    usage = usage or Usage()
-    if sentence and is_supported(sentence, [best], asked.plain):
-        return f"\n\n{sentence}", usage
-    return "", usage
+def _of_look(question: Question, fact: Fact) -> Answer:
+    """Return the first value of the kind; the last where the end of a time is asked for."""
+    kind = question.kind
+    found = [value for value in values_of(fact.value) if value.kind == kind]
+    if not found and kind == "percent":
+        found = [value for value in values_of(fact.label) if value.kind == kind]
+    if found:
+        is_end = bool(set(question.terms[:1]) & _ENDS)
+        return Answer(found[-1 if is_end else 0].text, fits=True)
+    times = [value for value in values_of(fact.value) if value.kind == "time"]
+    if kind == "date" and times:
+        return Answer(times[0].text, fits=fact.layout != "bare")
+    return Answer(fact.value, fits=False)
 
 
-def _citation(line: Evidence) -> Citation:
-    return Citation(quote=line.quote, tag=line.tag, page=line.page)
+_TIMES = re.compile(
+    r"(?:^|\s)(\d+)\s?[xX×*](?=\s|[^\W\d_])|(?:^|\s)[xX×*]\s?(\d+)\b|\((\d+)\)|(\d+)\s?[xX×@]"
+)
+
+
+def _count(_: Question, fact: Fact) -> Answer:
+    """Return how many a fact speaks of: ``2 x``, ``x2``, ``(12)``, or a number that is no price."""
+    for text in (fact.label, fact.value):
+        if found := _TIMES.search(text):
+            return Answer(next(group for group in found.groups() if group), fits=True)
+    for text in (fact.value, fact.label):
+        for value in values_of(text):
+            if value.kind == "number":
+                return Answer(value.text, fits=True)
+    return Answer(fact.value, fits=False)
+
+
+_BY_KIND: dict[str, Callable[[Question, Fact], Answer]] = {
+    "money": _money,
+    "phone": _phone,
+    "count": _count,
+    "date": _of_look,
+    "time": _of_look,
+    "percent": _of_look,
+    "email": _of_look,
+    "web": _of_look,
+}
+
+
+def _header_for(question: Question, fact: Fact) -> str:
+    """Return the header of the column that answers a question about a row of a table."""
+    named = [(heading, text, _names(heading)) for heading, text in fact.columns]
+    for asked in question.terms:
+        for heading, _, names in named:
+            if asked in names:
+                return heading
+    if question.kind == "money":
+        return _money_header(named)
+    if question.kind in ("date", "time", "percent", "code"):
+        return next((heading for heading, text, _ in named if _fits(text, question.kind)), "")
+    return ""
+
+
+def _money_header(named: list[tuple[str, str, set[str]]]) -> str:
+    """Return the last column that is called amount or total, else the last that holds money."""
+    for heading, _, names in reversed(named):
+        if names & {"total", "amount", "subtotal"} and "unit_price" not in names:
+            return heading
+    for heading, text, _ in reversed(named):
+        if any(found.kind == "money" for found in values_of(text)):
+            return heading
+    return ""
+
+
+def _names(heading: str) -> set[str]:
+    return {named.name for named in label_terms(heading)[0]}
+
+
+def _fits(text: str, kind: str) -> bool:
+    """Tell whether `text` can be a value of that kind."""
+    if kind in ("", "text"):
+        return bool(text)
+    if kind == "money":
+        return bool(amounts(text))
+    if kind in ("name", "place"):
+        letters = sum(letter.isalpha() for letter in text)
+        return letters >= 2 and letters >= 0.4 * len(text.replace(" ", ""))
+    if kind == "code":
+        return _is_code(text)
+    if kind == "count":
+        return has_digit(text)
+    return any(found.kind == kind for found in values_of(text))
+
+
+def _is_code(text: str) -> bool:
+    words = text.split()
+    if not words or any(found.kind in ("date", "money") for found in values_of(text)):
+        return False
+    is_short = words[0].isupper() and len(words[0]) <= _SHORT_CODE
+    return is_short or any(has_digit(word) for word in words[:2])

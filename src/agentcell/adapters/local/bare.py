@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from agentcell.adapters.local.fact import Fact, unlabelled
 from agentcell.adapters.local.lines import Line, LineCell, values_of
-from agentcell.adapters.local.words import folded
+from agentcell.adapters.local.words import folded, word_set
 
 _BY_KIND = {"date": "date", "time": "time", "phone": "phone", "email": "email", "web": "website"}
 
-_OWN_NAME = frozenset(
+_OWN_NAME = word_set(
     """due_date expiry birth check_in check_out arrival departure period ship_date fax boarding
-    valid_from end_date""".split()  # noqa: SIM905
+    valid_from end_date"""
 )
 """Terms whose value is not just any date, time or number."""
 
@@ -26,7 +26,9 @@ _PAYMENT = re.compile(
     r"|银联|微信|支付宝|alipay|wechat|刷卡|信用卡|储蓄卡|银行转账|云闪付|现金支付|\bcheque\b"
 )
 _CARD_END = re.compile(r"[*xX•.·]{2,}\s?-?\s?\d{3,6}\b|ending\s(?:in\s)?\d{4}|尾号\D{0,3}\d{4}")
-_COUNTED = re.compile(r"\b(\d{1,3})\s?(?:items?|articles|products)\b|共\s?(\d+)\s?件", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\b(\d{1,3})\s?(?:items?|articles|products)\b|共\s?(\d+)\s?件", re.IGNORECASE
+)
 _HOLDER = re.compile(r"\d{4,}[*\s]{4,}[\dX]{3,5}\s*([\u4e00-\u9fff]{2,4})")  # on Chinese tickets
 _SHAPES = (
     ("train", re.compile(r"[GDCZTKY]\d{1,4}")),

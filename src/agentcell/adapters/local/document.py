@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agentcell.adapters.local import ocr, picture
 from agentcell.adapters.local.pdf_pages import read_pdf
+from agentcell.adapters.local.reading import reading_of
 from agentcell.adapters.local.rows import Row, group_rows
 from agentcell.modality import FieldModality
 
@@ -118,13 +119,15 @@ def _read(asset: MediaAsset) -> Document:
     else:
         image = picture.opened(asset.load_bytes(), name=name)
         rows, pages, pages_read, source = tuple(group_rows(_read_image(image))), 1, 1, "ocr"
-    return Document(
+    document = Document(
         rows=rows,
         pages=pages,
         source=source if rows else "none",
         seconds=time.monotonic() - started,
         pages_read=pages_read,
     )
+    reading_of(document).prepare()  # so that the first question waits no longer than the others
+    return document
 
 
 def _read_image(image: Image) -> list[Box]:

@@ -45,7 +45,7 @@ class Fact:
     columns: tuple[tuple[str, str], ...] = ()
 
 
-def labelled(
+def labelled(  # noqa: PLR0913 (each is a part of the fact)
     line: Line,
     label: str,
     value: str,

@@ -17,31 +17,33 @@ from agentcell.adapters.local.evidence import Evidence
 from agentcell.adapters.local.question import parse_question
 from agentcell.adapters.local.terms import closeness, label_terms
 from agentcell.adapters.local.values import Found, find_values
-from agentcell.adapters.local.words import folded, language_of, squashed, stem
+from agentcell.adapters.local.words import folded, language_of, squashed, stem, word_set
 
 LONGEST = 200
 """Letters. A longer sentence of a small model says more than was asked."""
 
-_HEDGES = frozenset(
+_HEDGES = word_set(
     """not no never none neither nor cannot cant unable unknown unclear unsure sorry maybe perhaps
     probably possibly might could would should may if or but however except without unless assuming
     estimate estimated approximately approx about around roughly nearly almost over under least most
     more less than each per every both i im we my think believe seems seem appears appear likely
-    understand assist language model ai example such""".split()
+    understand assist language model ai example such"""
 )
-_FRAME = frozenset(
+_FRAME = word_set(
     """the a an is was are were it this that of on for at in to from by and which your you has have
     had be been there its with as s who where when what how much did do does these those answer
     amount value number name named called cost price date dated listed shown given stated written
     recorded according receipt invoice bill document image picture attachment page line row thank
     question following quote charged purchased sold bought item company store shop business
-    """.split()
+    """
 )
 _NEUTRAL_TERMS = frozenset({"amount", "date", "time", "person", "vendor", "order_no", "order_date"})
 _WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE_ENDS = re.compile(r"[.!?](?=\s+\S)")
 _CONTRACTED_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
-_ABBREVIATION = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Corp|Jr|Sr|vs|a\.m|p\.m)\.$", re.I)
+_ABBREVIATION = re.compile(
+    r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Corp|Jr|Sr|vs|a\.m|p\.m)\.$", re.IGNORECASE
+)
 
 
 def is_supported(sentence: str, evidence: Sequence[Evidence], question: str) -> bool:
@@ -197,7 +199,7 @@ def _has_no_other_unit(text: str, value: Found, best: Evidence) -> bool:
     return best.kind == "count"
 
 
-_MONEY_WORDS = frozenset("dollars dollar euros euro pounds yuan usd eur gbp cny rm".split())
+_MONEY_WORDS = word_set("dollars dollar euros euro pounds yuan usd eur gbp cny rm")
 
 
 def _words_stand_in(text: str, said: Sequence[Found], best: Evidence, question: str) -> bool:

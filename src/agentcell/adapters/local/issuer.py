@@ -18,7 +18,7 @@ from agentcell.adapters.local.fact import Fact
 from agentcell.adapters.local.lines import values_of
 from agentcell.adapters.local.rows import Row
 from agentcell.adapters.local.terms import label_terms
-from agentcell.adapters.local.words import CHINESE, content_words, folded
+from agentcell.adapters.local.words import CHINESE, content_words, folded, word_set
 
 _LOOKED_AT = 12  # rows from the top
 
@@ -69,13 +69,13 @@ _TITLE = re.compile(
     r"|对账单|电子客票|车票|欢迎光临|谢谢.*|通知单|缴费单|处方笺?|处方|病历|合同|协议|预结单|点菜单|存根|专用)"
     r"(?:[（(].*[）)])?)"
 )
-_NOT_ISSUER = frozenset(
+_NOT_ISSUER = word_set(
     """customer guest passenger patient employee person cashier waiter doctor driver signatory
     invoice_no receipt_no order_no account_no reference table room seat gate flight tax_id
     registration_no phone fax email website transaction_no id_no card date time total
     invoice_date due_date order_date booking bill_no check_in check_out statement_date po_no
     departure arrival boarding address ship_address service_address origin destination plate
-    period birth expiry certificate_no tracking quantity unit_price""".split()
+    period birth expiry certificate_no tracking quantity unit_price"""
 )
 
 
@@ -98,8 +98,8 @@ def find_issuers(
             if any(found.kind == "money" for found in values_of(row.text)):
                 continue  # goods
             for cell in row.cells:
-                score = _top_score(cell.text, index, row, usual, hints)
                 name = _bare_name(cell.text)
+                score = _top_score(_Head(cell.text, name, row, index, usual, tuple(hints)))
                 if score > 0 and name not in others:
                     quote = _quote(cell.text, row)
                     found.append(
@@ -156,47 +156,81 @@ def _quote(text: str, row: Row) -> str:
     return row.text if len(row.text) <= 90 and text in row.text else text
 
 
-def _top_score(text: str, index: int, row: Row, usual: float, hints: Sequence[str]) -> float:
-    name = _bare_name(text)
-    plain = folded(name)
-    letters = sum(letter.isalpha() for letter in name)
-    if letters < 2 or len(name) > 70:
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A cell among the first rows, and what its look depends on."""
+
+    text: str
+    name: str
+    row: Row
+    index: int
+    usual: float
+    """The usual height of a letter."""
+    hints: tuple[str, ...]
+
+    @property
+    def plain(self) -> str:
+        return folded(self.name)
+
+    @property
+    def letters(self) -> int:
+        return sum(letter.isalpha() for letter in self.name)
+
+    @property
+    def digits(self) -> int:
+        return sum(letter.isdigit() for letter in self.name)
+
+
+def _top_score(head: _Head) -> float:
+    """Return how likely a cell at the top is the issuer's name, by its place, look and words."""
+    if head.letters < 2 or len(head.name) > 70:
         return 0.0
-    if _TITLE.fullmatch(plain.strip(" *-=#.!")):
+    if any(found.kind in ("money", "email") for found in values_of(head.text)):
+        return 0.0
+    if is_title_text(head.name):
         return 0.05
-    if any(found.kind in ("money", "email") for found in values_of(text)):
-        return 0.0
-    digits = sum(letter.isdigit() for letter in name)
-    named, rest = label_terms(name)
-    score = 0.62 - 0.035 * index
-    score += min(0.18, 0.22 * max(0.0, row.height / usual - 1.05)) if usual else 0.0
-    if index == 0:
-        score += 0.08
-    if _COMPANY.search(plain):
-        score += 0.2
-    if _PLACE.search(plain):
-        score += 0.09
-    if any(hint in plain for hint in hints):
-        score += 0.16
-    score -= 0.6 * max(0.0, 0.97 - row.confidence)
-    if letters <= 3 and not CHINESE.search(name):
+    score = 0.62 - 0.035 * head.index + _by_look(head) + _by_words(head)
+    return max(0.0, min(score, 0.93))
+
+
+def _by_look(head: _Head) -> float:
+    score = 0.08 if head.index == 0 else 0.0
+    if head.usual:
+        score += min(0.18, 0.22 * max(0.0, head.row.height / head.usual - 1.05))
+    score -= 0.6 * max(0.0, 0.97 - head.row.confidence)
+    if head.letters <= 3 and not CHINESE.search(head.name):
         score -= 0.25
-    if name[:1].islower() or re.search(r"[a-z][A-Z][a-z]*\b|[^\w\s.&'’,()/+-]{2}", name):
+    if head.name[:1].islower() or _UNLIKELY.search(head.name):
         score -= 0.12
-    if digits > 0.3 * (letters + digits):
+    if head.digits > 0.3 * (head.letters + head.digits):
         score -= 0.35
-    elif digits:
+    elif head.digits:
         score -= 0.04
-    if is_address(name):
-        score -= 0.3 if not _COMPANY.search(plain) else 0.12
-    is_label = bool(named) and (":" in text or "：" in text)
-    if any(name_.name in _NOT_ISSUER for name_ in named) and (
-        is_label or not (content_words(rest) or CHINESE.search(rest)) or digits
+    if len(head.plain.split()) > 7 or head.plain.endswith((".", "。", "!", "?")):
+        score -= 0.15
+    return score
+
+
+_UNLIKELY = re.compile(r"[a-z][A-Z][a-z]*\b|[^\w\s.&'’,()/+-]{2}")  # misread logos and scribbles
+
+
+def _by_words(head: _Head) -> float:
+    is_company = bool(_COMPANY.search(head.plain))
+    score = 0.2 if is_company else 0.0
+    if _PLACE.search(head.plain):
+        score += 0.09
+    if any(hint in head.plain for hint in head.hints):
+        score += 0.16
+    if is_address(head.name):
+        score -= 0.12 if is_company else 0.3
+    named, rest = label_terms(head.name)
+    is_label = bool(named) and (":" in head.text or "：" in head.text)
+    is_all_named = not (content_words(rest) or CHINESE.search(rest))
+    if any(each.name in _NOT_ISSUER for each in named) and (
+        is_label or is_all_named or head.digits
     ):
         score -= 0.45
-    if len(plain.split()) > 7 or plain.endswith((".", "。", "!", "?")):
-        score -= 0.15
-    return max(0.0, min(score, 0.93))
+    return score
 
 
 def _at_the_end(rows: Sequence[Row], others: set[str]) -> list[Issuer]:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from agentcell.adapters.local.currencies import is_currency
 from agentcell.adapters.local.rows import Cell, Row
 from agentcell.adapters.local.terms import Named, label_terms
-from agentcell.adapters.local.values import Found, find_values, is_currency
+from agentcell.adapters.local.values import Found, find_values
 from agentcell.adapters.local.words import CHINESE, content_words
 
 MOST_WORDS = 11

@@ -1,11 +1,20 @@
 """A question and the documents' tags -> which documents it names, and the question without them."""
 
+# ruff: noqa: PLR2004 (lengths of words, in letters)
+
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from agentcell.adapters.local.words import chinese_runs, content_words, english_words, folded, stem
+from agentcell.adapters.local.words import (
+    chinese_runs,
+    content_words,
+    english_words,
+    folded,
+    stem,
+    word_set,
+)
 
 _ORDINALS = {
     "first": 0,
@@ -21,7 +30,10 @@ _ORDINALS = {
     "last": -1,
     "latest": -1,
 }
-_NOUN = r"(?:receipt|invoice|bill|image|picture|photo|document|file|pdf|attachment|one|page|scan|ticket)"
+_NOUN = (
+    r"(?:receipt|invoice|bill|image|picture|photo|document|file|pdf|attachment|one|page|scan"
+    r"|ticket)"
+)
 _ORDINAL = re.compile(rf"\b({'|'.join(_ORDINALS)})\s(?:\w+\s)?{_NOUN}s?\b", re.IGNORECASE)
 _NUMBERED = re.compile(rf"\b{_NOUN}\s?(?:#|no\.?\s?|number\s)?(\d)\b", re.IGNORECASE)
 _CHINESE_ORDINAL = re.compile(r"第([一二三四五12345])(?:张|个|份|幅)|最后一?(?:张|个|份)")
@@ -30,8 +42,8 @@ _COMPARES = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(r"\[[A-Za-z]\w*_\d+\b[^\]\n]*\]")
-_GENERIC = frozenset(
-    "image imag pdf file document doc photo picture attachment scan upload field input".split()
+_GENERIC = word_set(
+    "image imag pdf file document doc photo picture attachment scan upload field input"
 )
 
 
@@ -89,7 +101,7 @@ def _by_words(text: str, tags: Sequence[str]) -> tuple[set[int], str]:
 
 def _words_of(tag: str) -> set[str]:
     spaced = re.sub(r"[_\d]+", " ", tag)
-    return {word for word in content_words(spaced) if len(word) > 2} | set(chinese_runs(tag))  # noqa: PLR2004
+    return {word for word in content_words(spaced) if len(word) > 2} | set(chinese_runs(tag))
 
 
 def _without(text: str, word: str) -> str:

@@ -5,6 +5,8 @@ Neither goes to the network: of faster-paddle's models only the medium one would
 and it is never chosen.
 """
 
+# ruff: noqa: PLR2004 (lengths of words, counts of pieces)
+
 from __future__ import annotations
 
 import os

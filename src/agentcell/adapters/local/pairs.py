@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from agentcell.adapters.local.fact import Fact, labelled
 from agentcell.adapters.local.lines import (
@@ -60,7 +61,7 @@ def _label_starts(cell: LineCell) -> list[int]:
     starts = [0]
     if cell.named and values_of(cell.text[: cell.named[0].start]):
         starts.append(cell.named[0].start)
-    for before, name in zip(cell.named, cell.named[1:], strict=False):
+    for before, name in pairwise(cell.named):
         between = cell.text[before.end : name.start]
         has_value = has_digit(between) or bool(re.search(r"[:：]\s*\S.*\s$", between))
         is_one = before.name == name.name or (before.name, name.name) == ("payment_method", "card")
@@ -140,7 +141,7 @@ def _value_groups(cells: Sequence[LineCell]) -> list[tuple[int, list[int]]]:
 def _before_texts(line: Line) -> Iterator[Fact]:
     """Yield each label with the words after it: ``Guest | Anna Kim``."""
     cells = line.cells
-    for at, (cell, after) in enumerate(zip(cells, cells[1:], strict=False)):
+    for at, (cell, after) in enumerate(pairwise(cells)):
         is_pair = cell.is_label and not (after.is_label or after.is_value or after.is_whole)
         if at in line.used or cell.is_whole or not is_pair:
             continue

@@ -24,6 +24,8 @@ MAX_READ_PAGES = 20
 MAX_TEXT_PAGES = 500
 """Pages of text looked at; 1 to 2 ms each."""
 
+_SMALLEST_PICTURE = 1400  # pixels of a page's longer side
+
 FEW_LETTERS = 30
 """A page of fewer, that also holds a picture, is a scan with a stamp on it, not a text page."""
 
@@ -186,8 +188,8 @@ def _page_picture(pdf: Any, index: int) -> Image:
     try:
         width, height = page.get_size()
         scale = min(2.4, 3000 / max(width, height, 1.0))
-        if max(width, height) * scale < 1400:
-            scale = 1400 / max(width, height, 1.0)
+        if max(width, height) * scale < _SMALLEST_PICTURE:
+            scale = _SMALLEST_PICTURE / max(width, height, 1.0)
         image: Image = page.render(scale=scale).to_pil().convert("RGB")
         return image
     finally:

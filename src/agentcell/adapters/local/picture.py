@@ -5,11 +5,14 @@ between ink and paper when they lie level. That is exact where boxes round the w
 a receipt of even lines, label one and price two line up as well as label one and price one.
 """
 
+# ruff: noqa: PLR2004 (levels of grey out of 255, pixels and degrees)
+
 from __future__ import annotations
 
 import io
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from agentcell.errors import AttachmentError
@@ -129,7 +132,7 @@ def skew(image: Image) -> float:
         across, down = round(turned.width * 0.04), round(turned.height * 0.04)
         inner = turned.crop((across, down, turned.width - across, turned.height - down))
         side = inner.resize((1, inner.height), _BOX).tobytes()
-        return sum((a - b) ** 2 for a, b in zip(side, side[1:], strict=False))
+        return sum((a - b) ** 2 for a, b in pairwise(side))
 
     level = sharpness(0.0)
     whole = int(WIDEST_ANGLE)

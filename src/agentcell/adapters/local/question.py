@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agentcell.adapters.local import wording
@@ -14,6 +15,7 @@ from agentcell.adapters.local.words import (
     folded,
     is_stop,
     stem,
+    word_set,
 )
 
 
@@ -66,7 +68,7 @@ class Asked:
     parts: tuple[Question, ...] = ()
 
 
-_GENERIC = frozenset("amount date time total person quantity unit_price".split())  # noqa: SIM905
+_GENERIC = word_set("amount date time total person quantity unit_price")
 """Terms that give way to any other in the same question."""
 
 _SENTENCE_END = re.compile(r"(?<=[?？!！。；;\n])\s*|(?<=[a-z\u4e00-\u9fff)\]])\.(?:\s+|$)")
@@ -88,11 +90,12 @@ def _asked(sentence: str) -> Asked:
     if len(pieces) == 1 or whole.shape != "fact":
         return Asked(whole)
     shared = tuple(name for name in whole.terms if name in _GENERIC)
-    parts = []
-    for part in map(_parse, pieces):
-        if part.shape == "fact" and (part.terms or part.words or part.runs):
-            # "the coffee and the tea": both by price
-            parts.append(replace(part, kind=part.kind or whole.kind, terms=part.terms or shared))
+    # "The coffee and the tea": both by price.
+    parts = [
+        replace(part, kind=part.kind or whole.kind, terms=part.terms or shared)
+        for part in map(_parse, pieces)
+        if part.shape == "fact" and (part.terms or part.words or part.runs)
+    ]
     distinct = {(part.terms, part.words, part.runs) for part in parts}
     return Asked(whole, tuple(parts)) if len(distinct) > 1 else Asked(whole)
 
@@ -145,8 +148,8 @@ def _parse(text: str) -> Question:
     return replace(question, terms=_or_usual(question))
 
 
-def _unique(words: object) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))  # type: ignore[call-overload]
+def _unique(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))
 
 
 def _search_words(plain: str) -> tuple[str, ...]:
@@ -193,15 +196,15 @@ def _of_kind(names: list[str], kind: str) -> list[str]:
 
 
 def _with_dropped(plain: str, rest: str, found: list[Named], terms: tuple[str, ...]) -> str:
-    """Return `rest` with the words of terms that are not asked for: the room of "the room's cost"."""
+    """Return `rest` with the words of terms not asked for: the room of "the room's cost"."""
     for named in found:
         if named.name not in terms and named.name not in _GENERIC and not named.asked:
             rest = rest[: named.start] + plain[named.start : named.end] + rest[named.end :]
     return rest
 
 
-_NO_NAMES = frozenset("money date time count percent code".split())  # noqa: SIM905
-_MAY_BE_ISSUER = frozenset("vendor person order_no order_date paid amount".split())  # noqa: SIM905
+_NO_NAMES = word_set("money date time count percent code")
+_MAY_BE_ISSUER = word_set("vendor person order_no order_date paid amount")
 
 
 def _with_issuer(plain: str, question: Question) -> Question:

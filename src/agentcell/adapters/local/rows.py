@@ -14,6 +14,8 @@ from dataclasses import dataclass
 _CELL_GAP = 0.9
 """Heights of a letter. A wider gap ends a cell; a space is about a third of that."""
 
+_FEWEST_SLOPES = 3
+
 _SLOPE_LEFT = math.tan(math.radians(2.0))
 """What remains to be straightened after the picture was: pages bend and cameras lean."""
 
@@ -107,7 +109,7 @@ def _slope(boxes: Sequence[Box]) -> float:
             near = 0.8 * min(box.height, other.height)
             if abs(down) < near and abs(down / distance) < _SLOPE_LEFT:
                 slopes.append(down / distance)
-    return statistics.median(slopes) if len(slopes) >= 3 else 0.0
+    return statistics.median(slopes) if len(slopes) >= _FEWEST_SLOPES else 0.0
 
 
 def _on_line(box: Box, line: Sequence[Box], slope: float) -> bool:

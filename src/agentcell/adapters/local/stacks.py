@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from agentcell.adapters.local.fact import Fact, labelled
 from agentcell.adapters.local.lines import Line, LineCell, values_of
-from agentcell.adapters.local.words import CHINESE, folded
+from agentcell.adapters.local.words import CHINESE, folded, word_set
 
 _NEAR = 3.2  # heights of a letter, from top to top
 _LONGEST_LEAD = 7  # words
@@ -25,7 +25,8 @@ def over_values(lines: Sequence[Line]) -> Iterator[Fact]:
             if number in line.used or has_value or not (cell.is_label or leads_on):
                 continue
             under = next(
-                (text for below in lines[at + 1 : at + 3] if (text := _under(cell, line, below))), ""
+                (text for below in lines[at + 1 : at + 3] if (text := _under(cell, line, below))),
+                "",
             )
             if under:
                 line.used.add(number)
@@ -74,9 +75,9 @@ def _has_money(line: Line) -> bool:
     return any(found.kind == "money" for found in values_of(line.row.text))
 
 
-_DETAILS = frozenset(
+_DETAILS = word_set(
     """qty quantity refills refill pcs pc ea each unit units price kg lb oz ml at x sku no item
-    code rm usd eur gbp disc off pack size colour color 数量 单价 件 个""".split()  # noqa: SIM905
+    code rm usd eur gbp disc off pack size colour color 数量 单价 件 个"""
 )
 
 

@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from agentcell.adapters.local.fact import Fact, labelled
 from agentcell.adapters.local.lines import Line, LineCell
 from agentcell.adapters.local.terms import label_terms
+from agentcell.adapters.local.words import word_set
 
 _LONGEST_TABLE = 60  # rows
 _LONGEST_HEADER = 40  # letters of one
-_SUMS = frozenset(
-    "total due paid subtotal tax tip service discount change tendered balance deposit".split()  # noqa: SIM905
-)
+_SUMS = word_set("total due paid subtotal tax tip service discount change tendered balance deposit")
 
 
 def in_tables(lines: Sequence[Line]) -> Iterator[Fact]:
@@ -51,9 +50,7 @@ def _whole_row(header: Line, line: Line) -> Iterator[Fact]:
     if columns:
         label = _name_in(line)
         rest = "  ".join(cell.text for cell in line.cells if cell.text != label)
-        yield labelled(
-            line, label, rest, quote=line.row.text, layout="table", columns=columns
-        )
+        yield labelled(line, label, rest, quote=line.row.text, layout="table", columns=columns)
 
 
 def _name_in(line: Line) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from agentcell.adapters.local.words import CHINESE, folded, likeness
+from agentcell.adapters.local.words import CHINESE, folded, likeness, word_set
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -106,9 +107,9 @@ _EXCLUDING = re.compile(
     rf"\(?\b(?:excl(?:uding|usive|udes)?\b\.?|before|without|w/o|pre-?|net\sof)\s*(?:of\s*)?"
     rf"(?:[@\d.]+\s?%?\s*)?(?:the\s)?{_TAX_WORD}(?:\s?@?\s?[\d.]+\s?%)?\)?|[(（]?(?:不含税|税前)[)）]?"
 )
-_OVERRIDES_TOTAL = frozenset(
+_OVERRIDES_TOTAL = word_set(
     """tax discount quantity item_count deductions tip service shipping net_pay gross_pay subtotal
-    balance opening refund rounding interest paid due tendered received change duration""".split()
+    balance opening refund rounding interest paid due tendered received change duration"""
 )
 
 
@@ -164,24 +165,41 @@ def _phrases(text: str, *, in_question: bool) -> Iterator[Named]:
             position += 1
 
 
-_OFTEN_MISREAD = (
-    "total subtotal amount balance discount invoice receipt number rounding inclusive change"
-).split()
+_SHORTEST_MISREAD = 4  # letters
+_ALIKE = 0.8
+_OFTEN_MISREAD = [
+    "total",
+    "subtotal",
+    "amount",
+    "balance",
+    "discount",
+    "invoice",
+    "receipt",
+    "number",
+    "rounding",
+    "inclusive",
+    "change",
+]
 
 
 @lru_cache(maxsize=4096)
 def _repaired(word: str) -> str:
     """Return the label word of which `word` is a misreading, if it is one: ``totai`` is total."""
-    if len(word) < 4 or word in _table().starts or word in _table().labels or not word.isascii():
+    if (
+        len(word) < _SHORTEST_MISREAD
+        or word in _table().starts
+        or word in _table().labels
+        or not word.isascii()
+    ):
         return word
     for right in _OFTEN_MISREAD:
-        if abs(len(right) - len(word)) <= 1 and likeness(right, word) >= 0.8:
+        if abs(len(right) - len(word)) <= 1 and likeness(right, word) >= _ALIKE:
             return right
     return "total" if word in ("tota", "otal") else word
 
 
 def _phrase_at(text: str, tokens: list[re.Match[str]], position: int) -> list[str]:
-    """Return the phrases, without spaces, that begin at a token: of one word, of two, …"""
+    """Return the phrases, without spaces, that begin at a token: of one word, of two and on."""
     first = _repaired(tokens[position].group())
     if first not in _table().starts:
         return [first]
@@ -213,7 +231,9 @@ def _chinese_phrases(token: re.Match[str], *, in_question: bool) -> Iterator[Nam
             start += 1
 
 
-_NOT_ASKED = frozenset({"to", "from", "re", "order", "payment", "name", "mail", "up", "number", "num"})
+_NOT_ASKED = frozenset(
+    {"to", "from", "re", "order", "payment", "name", "mail", "up", "number", "num"}
+)
 """Labels that in a question are ordinary words."""
 
 

@@ -4,13 +4,17 @@
 A date that can be read two ways (03/04/2026) keeps both days.
 """
 
+# ruff: noqa: PLR2004 (counts of digits)
+
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+
+from agentcell.adapters.local.currencies import MARK, code_of, has_currency
 
 Day = tuple[int | None, int | None, int | None]
 """Year, month and day of month; None where the text does not say."""
@@ -42,10 +46,21 @@ class Found:
     days: frozenset[Day] = frozenset()
 
 
-_MONTH_NAMES = (
-    "january february march april may june july august september october november december"
-).split()
-_MONTHS = {name[:3]: number for number, name in enumerate(_MONTH_NAMES, 1)} | {"0ct": 10}
+_MONTHS = {
+    "jan": 1,
+    "feb": 2,
+    "mar": 3,
+    "apr": 4,
+    "may": 5,
+    "jun": 6,
+    "jul": 7,
+    "aug": 8,
+    "sep": 9,
+    "oct": 10,
+    "nov": 11,
+    "dec": 12,
+    "0ct": 10,  # as a recogniser reads it
+}
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|[o0]ct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -76,50 +91,6 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 
-_CURRENCIES = {
-    "USD": "us$ usd $ dollars dollar 美元",
-    "HKD": "hk$ hkd 港币 港元",
-    "AUD": "a$ au$ aud",
-    "CAD": "c$ ca$ cad",
-    "SGD": "s$ sgd",
-    "TWD": "nt$ twd 新台币",
-    "NZD": "nz$ nzd",
-    "EUR": "€ eur euros euro 欧元",
-    "GBP": "£ gbp pounds pound 英镑",
-    "CNY": "¥ ￥ cny rmb 元 圆 块 yuan 人民币",
-    "JPY": "jpy yen 円 日元",
-    "INR": "₹ rs. rs inr rupees rupee",
-    "MYR": "rm myr ringgit",
-    "CHF": "chf",
-    "SEK": "sek kr",
-    "NOK": "nok",
-    "DKK": "dkk",
-    "PLN": "zł pln",
-    "KRW": "₩ krw won",
-    "RUB": "₽ rub",
-    "BRL": "r$ brl",
-    "THB": "฿ thb baht",
-    "IDR": "rp idr",
-    "VND": "₫ vnd",
-    "PHP": "₱ php",
-    "MXN": "mx$ mxn",
-    "AED": "aed",
-    "ZAR": "zar",
-    "TRY": "₺ try",
-}
-_CODES = {mark: code for code, marks in _CURRENCIES.items() for mark in marks.split()}
-
-
-def _alternatives(marks: Iterator[str]) -> str:
-    ordered = sorted(marks, key=lambda mark: (-len(mark), mark))
-    return "|".join(
-        re.escape(mark) if not mark.isalpha() or not mark.isascii() else rf"\b{mark}(?![a-z])"
-        for mark in ordered
-    )
-
-
-_MARK = _alternatives(iter(_CODES))
-_ANY_MARK = re.compile(_MARK, re.IGNORECASE)
 _DIGITS = (
     r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d{1,3}(?:\.\d{3})+,\d\d(?!\d)"
     r"|\d{1,3}(?:['’]\d{3})+(?:\.\d\d)?(?!\d)|\d{1,3}(?:[ \u00a0]\d{3})+,\d\d(?!\d)"
@@ -127,15 +98,15 @@ _DIGITS = (
 )
 _NO_WORD_BEFORE = r"(?<![A-RT-Za-z0-9_])(?:(?<![A-Za-z0-9_])S(?=\d+\.\d\d))?(?<!\d[.,])"
 _AMOUNT = re.compile(
-    rf"(?P<minus>[-−–(]\s?)?(?:(?P<before>{_MARK})\s?(?P<inner>[-−])?|{_NO_WORD_BEFORE})"
-    rf"(?P<digits>{_DIGITS})(?:\s?(?P<percent>[%％])|\s?(?P<after>{_MARK})(?!\s?\d))?"
+    rf"(?P<minus>[-−–(]\s?)?(?:(?P<before>{MARK})\s?(?P<inner>[-−])?|{_NO_WORD_BEFORE})"
+    rf"(?P<digits>{_DIGITS})(?:\s?(?P<percent>[%％])|\s?(?P<after>{MARK})(?!\s?\d))?"
     rf"(?P<closing>\))?",
     re.IGNORECASE,
 )
 
 _EMAIL = re.compile(r"[\w.+-]+\s?@\s?[\w-]+(?:\.[\w-]+)+")
 _WEB = re.compile(
-    r"(?:https?://|www\.)[^\s，。]+|\b[\w-]+\.(?:com|org|net|cn|io|co\.uk|de|fr)\b", re.I
+    r"(?:https?://|www\.)[^\s，。]+|\b[\w-]+\.(?:com|org|net|cn|io|co\.uk|de|fr)\b", re.IGNORECASE
 )
 _PHONE = re.compile(
     r"(?<![\w.,/-])\+?(?:\(\+?\d{1,4}\)|\d)[\d()\s.-]{5,18}\d(?![\w/]|[.,]\d)", re.IGNORECASE
@@ -210,8 +181,9 @@ def _plain(kind: str, match: re.Match[str]) -> Found:
 
 
 _PHONE_SHAPE = re.compile(
-    r"\+\d|\(0?\d{2,4}\)|0\d{1,3}[- ]\d{3}|0\d{9,10}$|\d{3}[-. ]\d{3}[-. ]\d{4}$|1[3-9]\d[- ]?\d{4}[- ]?\d{4}$"
-    r"|[48]00[- ]?\d{3,4}|1-?800|\d{3}[- ]\d{4}$|(?!(?:19|20)\d\d[- ])\d{4}[- ]\d{4}$"
+    r"\+\d|\(0?\d{2,4}\)|0\d{1,3}[- ]\d{3}|0\d{9,10}$|\d{3}[-. ]\d{3}[-. ]\d{4}$"
+    r"|1[3-9]\d[- ]?\d{4}[- ]?\d{4}$|[48]00[- ]?\d{3,4}|1-?800|\d{3}[- ]\d{4}$"
+    r"|(?!(?:19|20)\d\d[- ])\d{4}[- ]\d{4}$"
 )
 
 
@@ -243,7 +215,7 @@ def _days(parts: dict[str, str | None]) -> frozenset[Day]:
         return frozenset(day for day in ((year, a, b), (year, b, a)) if _is_day(day))
     name = parts.get("month")
     month = _MONTHS[name[:3].lower()] if name else int(parts.get("m") or 0)
-    day_of_month = int(parts["d"]) if parts.get("d") else None
+    day_of_month = int(parts.get("d") or 0) or None
     day = (year, month, day_of_month)
     return frozenset({day}) if _is_day(day) else frozenset()
 
@@ -258,7 +230,7 @@ def _year(text: str | None) -> int | None:
 def _is_day(day: Day) -> bool:
     year, month, day_of_month = day
     try:
-        datetime.date(year or 2024, month or 0, day_of_month or 1)
+        dt.date(year or 2024, month or 0, day_of_month or 1)
     except ValueError:
         return False
     return True
@@ -269,7 +241,7 @@ def _amounts(text: str) -> Iterator[Found]:
         number = parse_number(match["digits"])
         if number is None:
             continue
-        currency = _CODES.get((match["before"] or match["after"] or "").lower(), "")
+        currency = code_of(match["before"] or match["after"] or "")
         minus = match["minus"] or ""
         decimals = re.search(r"[.,](\d+)$", match["digits"])
         is_negative = bool(match["inner"]) or (
@@ -296,8 +268,10 @@ def _amounts(text: str) -> Iterator[Found]:
 
 
 def parse_number(digits: str) -> Decimal | None:
-    """Return what a written number is: the last of two marks, or one not before 3 digits, is the
-    decimal mark; ``1,540`` is 1540 and ``1.540`` is 1.54.
+    """Return what a written number is.
+
+    The last of two marks, or one that is not before three digits, is the decimal mark: ``1,540``
+    is 1540, and ``1.540`` is 1.54.
     """
     text = re.sub(r"['’\s\u00a0]", "", digits)
     comma, point = text.rfind(","), text.rfind(".")
@@ -314,18 +288,8 @@ def parse_number(digits: str) -> Decimal | None:
         return None
 
 
-def is_currency(text: str) -> bool:
-    """Tell whether `text` is the mark of a currency alone: ``RM``, ``€``."""
-    return text.strip(" :.").lower() in _CODES
-
-
-def has_currency(text: str) -> bool:
-    """Tell whether the mark of a currency is in `text`."""
-    return bool(_ANY_MARK.search(text))
-
-
 def currencies_in(text: str) -> list[str]:
     """Return the currencies written beside a number in `text`, as codes."""
-    if not _ANY_MARK.search(text):
+    if not has_currency(text):
         return []
     return [found.currency for found in find_values(text) if found.currency]

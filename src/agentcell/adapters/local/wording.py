@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from agentcell.adapters.local.words import CHINESE, english_words
+from agentcell.adapters.local.words import CHINESE, english_words, word_set
 
 Shape = Literal["fact", "overview", "list", "extreme"]
 """One value; what a document is; its goods; the largest or smallest of something."""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-DOCUMENT_NOUNS = _words(
+DOCUMENT_NOUNS = word_set(
     """receipt invoice bill ticket document doc image picture photo photograph file pdf page
     statement order trip ride journey purchase transaction stay meal dinner lunch breakfast visit
     attachment form slip letter paper scan screenshot check cheque text table attached above below
@@ -25,7 +21,7 @@ DOCUMENT_NOUNS = _words(
 )
 """Words that say what is attached, or how to answer, and name nothing in it."""
 
-ISSUER_NOUNS = _words(
+ISSUER_NOUNS = word_set(
     """store shop restaurant cafe café hotel company vendor merchant seller supplier business firm
     bank clinic hospital pharmacy chemist airline school university college market supermarket
     provider utility organisation organization issuer retailer agency garage station gym salon
@@ -36,11 +32,11 @@ ISSUER_NOUNS = _words(
     issuing lab laboratory taxi cab parking motel inn hostel"""
 )
 
-ISSUER_RUNS = (
-    "超市 餐馆 餐厅 饭店 饭馆 酒店 公司 商家 商户 卖家 医院 药店 药房 银行 学校 机构 单位 店铺 商店 咖啡店"
-    " 咖啡馆 航空公司 停车场 加油站 宾馆 门店 店家 书店 便利店 小店 食堂 诊所 旅馆 民宿 面馆 茶馆 饮品店"
-    " 奶茶店 大学 学院 影院 电影院 火锅店 商场 商行 店 企业"
-).split()
+ISSUER_RUNS = word_set(
+    """超市 餐馆 餐厅 饭店 饭馆 酒店 公司 商家 商户 卖家 医院 药店 药房 银行 学校 机构 单位 店铺
+    商店 咖啡店 咖啡馆 航空公司 停车场 加油站 宾馆 门店 店家 书店 便利店 小店 食堂 诊所 旅馆 民宿 面馆
+    茶馆 饮品店 奶茶店 大学 学院 影院 电影院 火锅店 商场 商行 店 企业"""
+)
 
 _THING = (
     r"(?:image|picture|photo|photograph|document|file|pdf|attachment|receipt|page|scan|screenshot"

@@ -1,10 +1,18 @@
 """Text -> the words to match by: English stems, Chinese runs, forgiving of misread letters."""
 
+# ruff: noqa: PLR2004 (lengths of words, in letters)
+
 from __future__ import annotations
 
 import re
 import unicodedata
 from functools import cache, lru_cache
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of `text`, as a set."""
+    return frozenset(text.split())
+
 
 CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _LETTERS = r"[^\W\d_\u3400-\u9fff\uf900-\ufaff]+"
@@ -24,11 +32,29 @@ _TRADITIONAL = str.maketrans(
 )
 
 _ENDINGS = (
-    "izations ization ational ations ation ities ments ment ings ing edly ied ies ions ion ed es"
-    " ly s e"
-).split()
+    "izations",
+    "ization",
+    "ational",
+    "ations",
+    "ation",
+    "ities",
+    "ments",
+    "ment",
+    "ings",
+    "ing",
+    "edly",
+    "ied",
+    "ies",
+    "ions",
+    "ion",
+    "ed",
+    "es",
+    "ly",
+    "s",
+    "e",
+)
 
-_STOP = frozenset(
+_STOP = word_set(
     """a an the of on in at to for from by with and or is are was were be been being am do does did
     doing done have has had having it its this that these those there here i me my mine we us our
     you your he him his she her they them their what which who whom whose when where why how can
@@ -36,7 +62,7 @@ _STOP = frozenset(
     want need like as if then than so any some all each every no not yes ok okay s t re ve ll m d
     about into out up down over under again also just only very much many more most such other
     same own mean means get got make made see look read does per one
-    """.split()
+    """
 )
 
 
@@ -73,7 +99,7 @@ def stem(word: str) -> str:
             cut = word[: -len(ending)]
             if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "sl":
                 cut = cut[:-1]  # shipped, shipping: ship
-            return cut + "i" if cut.endswith("y") is False and ending in ("ied", "ies") else cut
+            return cut + "i" if ending in ("ied", "ies") else cut
     if word.endswith("y"):
         return word[:-1] + "i"
     return word
@@ -124,12 +150,12 @@ def likeness(asked: str, seen: str) -> float:
     if len(asked) < 4 or abs(len(asked) - len(seen)) > 2 or asked.isdigit():
         return 0.0
     allowed = 1 if len(asked) < 8 else 2
-    if _LOOKALIKE_TABLE and asked.translate(_LOOKALIKE_TABLE) == seen.translate(_LOOKALIKE_TABLE):
+    if asked.translate(_LOOKALIKES) == seen.translate(_LOOKALIKES):
         return 0.95
     return 0.8 if _distance_within(asked, seen, allowed) else 0.0
 
 
-_LOOKALIKE_TABLE = str.maketrans("01lij!|5s8b", "oiiiiiissbb")
+_LOOKALIKES = str.maketrans("01lij!|5s8b", "oiiiiiissbb")
 
 
 def _distance_within(a: str, b: str, allowed: int) -> bool:
@@ -175,13 +201,9 @@ def _count(text: str, words: frozenset[str]) -> int:
     return sum(word in words for word in _WORD.findall(text.lower()))
 
 
-_FOREIGN = (
-    frozenset(
-        """el la los las un una de del que es cual cuál cuánto cuanto quién quien dónde cuando cuándo y
-    por para le les des du quel quelle est combien qui où quand et dans sur der die das ist und wie
-    viel wer wo wann welche welches ein eine auf von zu il lo gli quanto chi dove quale è di che o
-    os uma qual quanto quem onde het een wat hoeveel wie waar är vad hur en
-    """.split()
-    )
-    - _STOP
-)
+_FOREIGN = word_set(
+    """el la los las un una de del que es cual cuál cuánto cuanto quién quien dónde cuando cuándo y
+    por para le les des du quel quelle est combien qui où quand et dans sur der die das ist und
+    wie viel wer wo wann welche welches ein eine auf von zu il lo gli quanto chi dove quale è di
+    che o os uma qual quanto quem onde het een wat hoeveel wie waar är vad hur en"""
+).difference(_STOP)
