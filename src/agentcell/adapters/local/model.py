@@ -16,12 +16,12 @@ from typing import Any
 from agentcell.adapters.content import Turn
 from agentcell.adapters.events import Event, Finished, TextDelta
 from agentcell.adapters.local import reply
-from agentcell.adapters.local.answering import (
+from agentcell.adapters.local.asked import Asked, read_asked
+from agentcell.adapters.local.attachment_answer import (
     NOTHING_SPOKEN,
     answer_from_attachments,
     fill_from_attachments,
 )
-from agentcell.adapters.local.asked import Asked, read_asked
 from agentcell.adapters.local.chatting import chat, sampling, schema_of_outputs
 from agentcell.adapters.local.speaker import speaker_for
 from agentcell.adapters.local.status import missing_speaker
