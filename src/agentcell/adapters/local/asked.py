@@ -29,11 +29,14 @@ class Attachment:
         What the reader calls it.
     is_new
         Whether it came with the question itself.
+    is_rule
+        Whether it came with the instructions alone: a guide, say, of what receipts look like.
     """
 
     tag: str
     asset: MediaAsset
     is_new: bool
+    is_rule: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,12 @@ class Asked:
     def language(self) -> str:
         """``en``, ``zh`` or ``other``."""
         return language_of(self.plain)
+
+    @property
+    def meant(self) -> tuple[str, ...]:
+        """The tags of the attachments that are probably asked about: the new ones, if any."""
+        new = tuple(each.tag for each in self.attachments if each.is_new)
+        return new or tuple(each.tag for each in self.attachments if not each.is_rule)
 
 
 def read_asked(turns: Sequence[Turn]) -> Asked:
@@ -100,7 +109,9 @@ def _attachments(turns: Sequence[Turn], last: int) -> tuple[tuple[Attachment, ..
             known = found.get(key)
             tag = known.tag if known else _unused(media.tag, names)
             names[media.tag if known or media.tag not in names else tag] = tag
-            found[key] = Attachment(tag, asset, is_new=at == last or bool(known and known.is_new))
+            is_rule = turn.role in ("system", "developer") and (known is None or known.is_rule)
+            is_new = at == last or (known is not None and known.is_new)
+            found[key] = Attachment(tag, asset, is_new=is_new, is_rule=is_rule)
     return tuple(found.values()), names
 
 

@@ -16,7 +16,7 @@ from agentcell.adapters.local import reply
 from agentcell.adapters.local.asked import Asked, Attachment
 from agentcell.adapters.local.document import Document, read_document
 from agentcell.adapters.local.evidence import Evidence
-from agentcell.adapters.local.finding import Named, find
+from agentcell.adapters.local.finding import Named, asking_part, find
 from agentcell.adapters.local.guard import is_supported
 from agentcell.adapters.local.structured import Field, fill
 from agentcell.adapters.local.voice import Voice
@@ -68,7 +68,7 @@ async def answer_from_attachments(
         readable = [(tag, document) for tag, document in documents if document.rows]
         lines: Sequence[Evidence] = ()
         if readable:
-            found = await asyncio.to_thread(find, asked.question, readable)
+            found = await asyncio.to_thread(find, asked.question, readable, asked.meant)
             lines = found.lines
         for event in _quoted(lines, language):
             yield event
@@ -108,7 +108,9 @@ async def fill_from_attachments(asked: Asked, fields: Sequence[Field]) -> AsyncG
         if readable
         else reply.no_text(kinds, asked.language)
     )
-    values, lines = await asyncio.to_thread(fill, fields, asked.question, readable, nothing)
+    values, lines = await asyncio.to_thread(
+        fill, fields, asked.question, readable, first=asked.meant, nothing=nothing
+    )
     yield TextDelta(json.dumps(values, ensure_ascii=False))
     for line in lines:
         yield _citation(line)
@@ -162,13 +164,14 @@ async def _sentence(
     best = lines[0]
     if len(lines) > 1 or not best.value:
         return "", NOTHING_SPOKEN
+    question = asking_part(asked.plain)
     try:
-        sentence, usage = await voice.sentence(asked.plain, best.value, sampling)
+        sentence, usage = await voice.sentence(question, best.value, sampling)
     except ModelError as error:
         # The quote stands, and answers: what failed is only its wording.
         return f"\n\n{reply.speechless_note(error)}", NOTHING_SPOKEN
     usage = usage or Usage()
-    if sentence and is_supported(sentence, [best], asked.plain):
+    if sentence and is_supported(sentence, [best], question):
         return f"\n\n{sentence}", usage
     return "", usage
 

@@ -29,7 +29,8 @@ def sampling(settings: Settings) -> dict[str, Any]:
         "max_tokens": settings.max_tokens,
         "temperature": settings.temperature,
         "top_p": settings.top_p,
-        "seed": settings.seed,
+        # The server's seeds have 32 bits, the largest of which means "any".
+        "seed": None if settings.seed is None else settings.seed % (2**32 - 1),
         "stop": list(settings.stop) or None,
     }
     return {name: value for name, value in values.items() if value is not None}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agentcell.adapters.local.document import Document
 from agentcell.adapters.local.evidence import SHOWN_ABOVE, Evidence, find_evidence
+from agentcell.adapters.local.mention import mentioned
 from agentcell.adapters.local.question import Asked, parse_question
 
 _MOST = 8
@@ -16,6 +18,9 @@ _NEAR_ABOVE = 0.3
 _MOST_NEAR = 2
 _AS_GOOD = 0.1
 """Another document's line is shown beside the best if it is worse by no more than this."""
+
+_LONGEST_ASKED = 300
+"""Letters of a question that the small model is given."""
 
 Named = tuple[str, Document]
 """A document and its tag."""
@@ -42,8 +47,22 @@ class Found:
         return len(self.lines) == 1 and bool(self.lines[0].value)
 
 
-def find(question: str, documents: Sequence[Named]) -> Found:
-    """Return the lines of `documents` that answer `question`."""
+def find(question: str, documents: Sequence[Named], first: Sequence[str] = ()) -> Found:
+    """Return the lines of `documents` that answer `question`.
+
+    Parameters
+    ----------
+    first
+        The tags of those that are probably meant; the others are looked at only if these do not
+        answer, or if the question names one of them.
+    """
+    meant = [pair for pair in documents if pair[0] in first]
+    if 0 < len(meant) < len(documents):
+        named, _ = mentioned(question, [tag for tag, _ in documents])
+        if all(documents[at][0] in first for at in named):
+            found = find(question, meant)
+            if found.lines:
+                return found
     evidence = find_evidence(question, documents, limit=_MOST)
     lines = [each for each in evidence if each.score >= SHOWN_ABOVE]
     if not lines:
@@ -69,8 +88,14 @@ def _shown(lines: Sequence[Evidence], asked: Sequence[Asked]) -> list[Evidence]:
     return shown
 
 
-def find_for(
-    name: str, description: str, question: str, documents: Sequence[Named], *, is_only: bool
+def find_for(  # noqa: PLR0913 (each is something else that the part is known by)
+    name: str,
+    description: str,
+    question: str,
+    documents: Sequence[Named],
+    first: Sequence[str] = (),
+    *,
+    is_only: bool,
 ) -> tuple[Evidence, ...]:
     """Return the lines for one named part of an answer.
 
@@ -79,20 +104,27 @@ def find_for(
     name, description
         Of the part.
     question
-        The whole question: it counts first where this is its only part.
+        The whole question: it counts first where this is its only part, and it asks something.
+    documents, first
+        As in `find`.
     """
     own = [text for text in (description, name.replace("_", " ")) if _asks_something(text)]
-    for text in [question, *own] if is_only else [*own, question]:
-        is_question = text is question
-        if is_question and is_only and own and not _asks_something(question):
-            continue  # "Read this." with one output: what the output is called says more
-        if found := find(text, documents).lines:
+    asks = _asks_something(question)
+    for text in [*([question] if asks else ()), *own] if is_only else own:
+        if found := find(text, documents, first).lines:
             return found
-    return find(question, documents).lines
+    return find(question, documents, first).lines if is_only or not own else ()
 
 
 def _asks_something(text: str) -> bool:
     return any(each.whole.shape == "fact" for each in parse_question(text))
+
+
+def asking_part(text: str) -> str:
+    """Return the sentence of `text` that asks, without what leads to it: "Read this: …"."""
+    asked = parse_question(text)
+    sentence = asked[0].whole.text if asked else text
+    return re.split(r"[:：]\s+", sentence)[-1].strip()[-_LONGEST_ASKED:] or text[-_LONGEST_ASKED:]
 
 
 def quotes(lines: Iterable[Evidence]) -> list[str]:

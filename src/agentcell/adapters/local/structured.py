@@ -64,12 +64,19 @@ def fields_of_schema(schema: Schema, model: str) -> list[Field]:
 
 
 def fill(
-    fields: Sequence[Field], question: str, documents: Sequence[Named], nothing: str
+    fields: Sequence[Field],
+    question: str,
+    documents: Sequence[Named],
+    *,
+    first: Sequence[str] = (),
+    nothing: str = "",
 ) -> tuple[dict[str, Any], list[Evidence]]:
     """Return the object, and the lines that its values come from.
 
     Parameters
     ----------
+    first
+        The tags of the documents that are probably meant.
     nothing
         What a text says for which no line was found.
 
@@ -81,7 +88,9 @@ def fill(
     values: dict[str, Any] = {}
     evidence: list[Evidence] = []
     for each in fields:
-        lines = find_for(each.name, each.description, question, documents, is_only=len(fields) == 1)
+        lines = find_for(
+            each.name, each.description, question, documents, first, is_only=len(fields) == 1
+        )
         found, used = _value(each, lines)
         if used:
             values[each.name] = found
