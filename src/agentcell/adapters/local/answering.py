@@ -44,11 +44,11 @@ def answer_in(question: Question, fact: Fact, column: str) -> Answer:
     for heading, text in fact.columns:
         if heading == header:
             is_named = bool(column) and question.kind not in _STRICT
-            return Answer(text, fits=is_named or _fits(text, question.kind))
+            return Answer(text, fits=is_named or fits(text, question.kind))
     special = _BY_KIND.get(question.kind)
     if special:
         return special(question, fact)
-    return Answer(fact.value, fits=_fits(fact.value, question.kind))
+    return Answer(fact.value, fits=fits(fact.value, question.kind))
 
 
 def amounts(text: str) -> list[Found]:
@@ -79,6 +79,14 @@ def _phone(_: Question, fact: Fact) -> Answer:
     found = [value for value in values_of(fact.value) if value.kind in kinds]
     found.sort(key=lambda value: kinds.index(value.kind))
     return Answer(found[0].text, fits=True) if found else Answer(fact.value, fits=False)
+
+
+def _name(_: Question, fact: Fact) -> Answer:
+    """Return the name before the telephone, the number or the date that follows it."""
+    found = values_of(fact.value)
+    name = fact.value[: found[0].start].strip(" ,;:-·*") if found else fact.value
+    text = name if fits(name, "name") else fact.value
+    return Answer(text, fits=fits(text, "name"))
 
 
 def _of_look(question: Question, fact: Fact) -> Answer:
@@ -116,6 +124,7 @@ def _count(_: Question, fact: Fact) -> Answer:
 _BY_KIND: dict[str, Callable[[Question, Fact], Answer]] = {
     "money": _money,
     "phone": _phone,
+    "name": _name,
     "count": _count,
     "date": _of_look,
     "time": _of_look,
@@ -135,7 +144,7 @@ def _header_for(question: Question, fact: Fact) -> str:
     if question.kind == "money":
         return _money_header(named)
     if question.kind in ("date", "time", "percent", "code"):
-        return next((heading for heading, text, _ in named if _fits(text, question.kind)), "")
+        return next((heading for heading, text, _ in named if fits(text, question.kind)), "")
     return ""
 
 
@@ -154,7 +163,7 @@ def _names(heading: str) -> set[str]:
     return {named.name for named in label_terms(heading)[0]}
 
 
-def _fits(text: str, kind: str) -> bool:
+def fits(text: str, kind: str) -> bool:
     """Tell whether `text` can be a value of that kind."""
     if kind in ("", "text"):
         return bool(text)

@@ -68,11 +68,24 @@ def _values(cell: LineCell, line: Line) -> Iterator[Fact]:
             yield unlabelled(line, found.text, _BY_KIND[found.kind], quote=cell.text)
 
 
+_UNITS = tuple(
+    (name, re.compile(rf"\d[\d.,]*\s?(?:{units})(?![a-z])", re.IGNORECASE))
+    for name, units in (
+        ("distance", r"miles?|mi|kms?|kilomet\w+|公里|千米|英里"),
+        ("weight", r"kgs?|lbs?|pounds|公斤|千克|吨"),
+        ("duration", r"mins?|minutes?|hours?|hrs?|days?|nights?|分钟|小时|天|晚"),
+    )
+)
+
+
 def _shapes(cell: LineCell, line: Line) -> Iterator[Fact]:
     text = cell.text
     for name, pattern in _SHAPES:
         if pattern.fullmatch(text.strip()):
             yield unlabelled(line, text, name, quote=text)
+    for name, pattern in _UNITS:
+        if match := pattern.search(text):
+            yield unlabelled(line, match.group(), name, quote=line.row.text)
     if match := _COUNTED.search(text):
         yield unlabelled(line, match[1] or match[2], "item_count", quote=text)
     if match := _HOLDER.search(text):

@@ -76,7 +76,7 @@ def _versions(question: Question, reading: Reading) -> list[Question]:
     Words such as ``breakfast`` may name a thing of the document, or the document itself.
     """
     versions = [question]
-    if question.soft and question.kind in ("money", "count", ""):
+    if question.soft and question.kind in ("money", "count", "name", ""):
         terms = question.terms
         if (
             terms == ("total",)

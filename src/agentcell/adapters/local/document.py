@@ -41,7 +41,7 @@ class Document:
     seconds
         How long the reading took.
     pages_read
-        How many of the pages were looked at: fewer than `pages` only for long scans.
+        How many of the pages were looked at: of a long scan only the first 20 are read.
 
     Notes
     -----
@@ -111,13 +111,12 @@ def read_document(asset: MediaAsset) -> Document:
 
 def _read(asset: MediaAsset) -> Document:
     started = time.monotonic()
-    name = asset.filename or "The attachment"
     if asset.modality is FieldModality.PDF:
-        found = read_pdf(asset.load_bytes(), _read_image, name=name)
+        found = read_pdf(asset, _read_image)
         rows, pages, pages_read = found.rows, found.pages, found.pages_read
         source: Literal["ocr", "text"] = "ocr" if found.pictures_read == pages_read else "text"
     else:
-        image = picture.opened(asset.load_bytes(), name=name)
+        image = picture.opened(asset)
         rows, pages, pages_read, source = tuple(group_rows(_read_image(image))), 1, 1, "ocr"
     document = Document(
         rows=rows,

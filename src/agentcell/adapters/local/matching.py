@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentcell.adapters.local.answering import answer_in
+from agentcell.adapters.local.answering import answer_in, fits
 from agentcell.adapters.local.currencies import has_currency, is_currency
 from agentcell.adapters.local.fact import Fact
+from agentcell.adapters.local.lines import values_of
 from agentcell.adapters.local.question import Question
 from agentcell.adapters.local.terms import closeness, label_terms
 from agentcell.adapters.local.words import (
@@ -93,7 +94,14 @@ def match(question: Question, fact: Fact) -> Match | None:
     score *= _precision(question, fact, held.share)
     if not answer.fits:
         score *= 0.3
+    elif question.kind == "date" and not _says_day(answer.text):
+        score *= 0.88  # "July 2025" beside a whole date
     return Match(score=score, value=answer.text, words=held.share)
+
+
+def _says_day(text: str) -> bool:
+    days = [day for found in values_of(text) for day in found.days]
+    return not days or any(day[2] for day in days)
 
 
 def _named(question: Question, fact: Fact) -> float:
@@ -160,7 +168,7 @@ def _held(question: Question, fact: Fact) -> _Held:
     held = 0.0
     for word in question.words:
         alike = _likeness_in(word, label, smooth)
-        if alike < 0.6 and (header := _header_with(word, fact)):
+        if alike < 0.6 and (header := _header_with(word, fact, question.kind)):
             alike, column = 1.0, header
         held += _weight(word) * alike
     runs = "".join(chinese_runs(fact.label))
@@ -178,11 +186,15 @@ def _likeness_in(word: str, label: set[str], smooth: str) -> float:
     return 0.9 if lost_space else alike
 
 
-def _header_with(word: str, fact: Fact) -> str:
-    for header, _ in fact.columns:
-        if any(likeness(word, other) >= 0.8 for other in content_words(header)):
-            return header
-    return ""
+def _header_with(word: str, fact: Fact, kind: str) -> str:
+    """Return the header that holds `word`, one over a value of the kind asked for if there is."""
+    held = [
+        (header, text)
+        for header, text in fact.columns
+        if any(likeness(word, other) >= 0.8 for other in content_words(header))
+    ]
+    fitting = [header for header, text in held if fits(text, kind)]
+    return (fitting or [header for header, _ in held] or [""])[0]
 
 
 def _share_of(run: str, text: str) -> float:

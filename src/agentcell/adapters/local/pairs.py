@@ -18,6 +18,7 @@ from agentcell.adapters.local.lines import (
     values_of,
 )
 from agentcell.adapters.local.terms import Named, is_aside, term
+from agentcell.adapters.local.words import content_words
 
 
 def inside_cells(line: Line) -> Iterator[Fact]:
@@ -52,7 +53,7 @@ def _pairs(cell: LineCell) -> Iterator[tuple[str, str, str]]:
         elif within:  # "Invoice no. NW-20418", "Please pay by 22 Sep 2026"
             last = _last_of_label(text[start:end], start, within)
             value = text[last.end : end].strip(" .:：#-–")
-            if _follows(text, last, value, is_first=not text[start : last.start].strip()):
+            if _follows(text, last, value, is_first=not content_words(text[start : last.start])):
                 yield text[start : last.end], value, piece
 
 

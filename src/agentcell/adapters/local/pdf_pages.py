@@ -7,7 +7,6 @@ than its letters need, the places on both sides of each space tell which gaps pa
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,23 +17,24 @@ from agentcell.errors import AttachmentError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from agentcell.assets.asset import MediaAsset
+
 MAX_READ_PAGES = 20
 """Pages without a text layer are read as pictures at about 0.3 to 0.5 s each; this many at most."""
 
 MAX_TEXT_PAGES = 500
 """Pages of text looked at; 1 to 2 ms each."""
 
-_SMALLEST_PICTURE = 1400  # pixels of a page's longer side
-
 FEW_LETTERS = 30
 """A page of fewer, that also holds a picture, is a scan with a stamp on it, not a text page."""
 
-_lock = threading.Lock()  # PDFium may be in one call at a time, whatever the document
+PICTURE_SIDE = 2200
+"""Pixels of the longer side of a page that is read as a picture: A4 at 190 dpi."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfPages:
-    """What was read of a PDF. `pages_read` is the last page looked at, of `pages`."""
+    """What was read of a PDF: `pages_read` pages of `pages`, `pictures_read` of them as pictures."""
 
     rows: tuple[Row, ...]
     pages: int
@@ -42,55 +42,59 @@ class PdfPages:
     pictures_read: int
 
 
-def read_pdf(data: bytes, read_image: Callable[[Image], list[Box]], *, name: str) -> PdfPages:
-    """Return the rows of the PDF in `data`.
+def read_pdf(asset: MediaAsset, read_image: Callable[[Image], list[Box]]) -> PdfPages:
+    """Return the rows of a PDF.
 
     Parameters
     ----------
     read_image
         Gives the pieces of text in a picture; called for pages without a text layer, at most
-        `MAX_READ_PAGES` times.
-    name
-        What to call the file in an error.
+        `MAX_READ_PAGES` times. PDFium is free for others meanwhile.
 
     Raises
     ------
     AttachmentError
-        If PDFium cannot open it.
+        If its content is not here or cannot be opened.
     """
-    import pypdfium2
+    from agentcell.assets.pdf import render_page
 
-    with _lock:
-        try:
-            pdf = pypdfium2.PdfDocument(data)
-        except pypdfium2.PdfiumError as problem:
-            raise AttachmentError(
-                f"{name} is a PDF that cannot be opened: {str(problem).rstrip('.')}.",
-                fix="open it in a viewer and save it again, without a password.",
-            ) from None
-    try:
-        return _read_pages(pdf, read_image)
-    finally:
-        with _lock:
-            pdf.close()
-
-
-def _read_pages(pdf: Any, read_image: Callable[[Image], list[Box]]) -> PdfPages:
+    content, name = asset.content, asset.default_filename
+    layers, pages = _text_layers(asset)
     rows: list[Row] = []
     pictures = 0
-    number = 0
-    for number in range(1, min(len(pdf), MAX_TEXT_PAGES) + 1):
-        with _lock:
-            boxes, needs_picture = _page_text(pdf, number - 1)
-            if needs_picture and pictures == MAX_READ_PAGES:
-                number -= 1  # noqa: PLW2901 (this page was not read)
-                break
-            image = _page_picture(pdf, number - 1) if needs_picture else None
-        if image is not None:
+    read = 0
+    for number, (boxes, needs_picture) in enumerate(layers, 1):
+        found = boxes
+        if needs_picture:
+            if pictures == MAX_READ_PAGES:
+                continue
             pictures += 1
-            boxes = max(boxes, read_image(image), key=_letters)
-        rows += group_rows(boxes, page=number)
-    return PdfPages(rows=tuple(rows), pages=len(pdf), pages_read=number, pictures_read=pictures)
+            try:
+                image = render_page(content, number, max_side=PICTURE_SIDE, name=name)
+                found = max(boxes, read_image(image), key=_letters)
+            except AttachmentError:
+                if pages == 1:
+                    raise  # of many, one that cannot be drawn does not spoil the others
+        rows += group_rows(found, page=number)
+        read += 1
+    return PdfPages(rows=tuple(rows), pages=pages, pages_read=read, pictures_read=pictures)
+
+
+def _text_layers(asset: MediaAsset) -> tuple[list[tuple[list[Box], bool]], int]:
+    """Return each page's pieces of text, whether it must be read as a picture; and the count."""
+    from agentcell.assets.header import Damaged
+    from agentcell.assets.pdf import open_pdf
+
+    name = asset.default_filename
+    try:
+        with open_pdf(asset.content, name) as pdf:
+            count = len(pdf)
+            return [_page_text(pdf, index) for index in range(min(count, MAX_TEXT_PAGES))], count
+    except Damaged as problem:
+        raise AttachmentError(
+            f"{name} is a damaged PDF: {problem}.",
+            fix="open it in a viewer and save it again, or get a whole copy.",
+        ) from None
 
 
 def _letters(boxes: list[Box]) -> int:
@@ -180,17 +184,3 @@ def _turned_box(box: Box, rotation: int) -> Box:
         270: (box.top, -box.right, box.bottom, -box.left),
     }[rotation]
     return Box(text=box.text, left=left, top=top, right=right, bottom=bottom)
-
-
-def _page_picture(pdf: Any, index: int) -> Image:
-    """Return the page drawn at 150 to 200 dpi, at most 3,000 pixels on its longer side."""
-    page = pdf[index]
-    try:
-        width, height = page.get_size()
-        scale = min(2.4, 3000 / max(width, height, 1.0))
-        if max(width, height) * scale < _SMALLEST_PICTURE:
-            scale = _SMALLEST_PICTURE / max(width, height, 1.0)
-        image: Image = page.render(scale=scale).to_pil().convert("RGB")
-        return image
-    finally:
-        page.close()

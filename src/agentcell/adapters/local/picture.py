@@ -1,4 +1,4 @@
-"""A picture file's bytes -> upright, straight pictures of a size that a text recogniser reads well.
+"""An image -> upright, straight pictures of a size that a text recogniser reads well.
 
 The angle is measured on the pixels: rows of text, seen from their side, alternate most sharply
 between ink and paper when they lie level. That is exact where boxes round the words are not: on
@@ -10,7 +10,6 @@ a receipt of even lines, label one and price two line up as well as label one an
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,6 +18,8 @@ from agentcell.errors import AttachmentError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from agentcell.assets.asset import MediaAsset
 
 LONGEST_SIDE = 3000
 """Pixels. A4 at 250 dpi; the recogniser gains nothing from more."""
@@ -32,77 +33,73 @@ TALL = 2.4
 WIDEST_ANGLE = 15.0
 """Degrees. A picture turned further than this is not straightened."""
 
+_ROLL_WIDTH = 1200  # pixels
 _SAMPLE_SIDE = 640
 
 
-def opened(data: bytes, *, name: str = "The image") -> Image:
-    """Return the picture in `data` as RGB, turned as its EXIF says, of a size to be read.
+def opened(asset: MediaAsset) -> Image:
+    """Return an image as RGB, upright, of a size to be read. Of several frames the first is taken.
 
-    Of several frames the first is taken. What is transparent becomes white, or black where the
-    visible part is light.
+    What is transparent becomes white, or black where the visible part is light.
 
     Raises
     ------
     AttachmentError
-        If Pillow cannot open it: it is damaged, or HEIC or SVG. It is called `name`.
+        If its content is not here, is damaged, or is of a kind that nothing installed decodes.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from agentcell.assets.header import Damaged
+    from agentcell.assets.pixels import NotDrawable, upright
 
+    name = asset.default_filename
     try:
-        with warnings.catch_warnings():
-            # Between 89 and 179 million pixels Pillow warns, and opens; assets allow as much.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image: Image.Image = Image.open(io.BytesIO(data))
-        if image.format == "JPEG":
-            # The decoder skips what is scaled away: 4 times faster for 12 megapixels.
-            image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
-        return _sized(_flat(ImageOps.exif_transpose(image)))
-    except UnidentifiedImageError:
-        problem = "is of a kind that cannot be opened here"
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        problem = f"cannot be opened: {str(error).rstrip('.')}"
-    raise AttachmentError(f"{name} {problem}.", fix="save it as PNG or JPEG and attach that.")
+        with asset.open() as stream:
+            return _enlarged(_flat(upright(asset.facts, stream, max_side=_longest_side(asset))))
+    except Damaged as problem:
+        raise AttachmentError(
+            f"{name} is damaged: {str(problem).rstrip('.')}.",
+            fix="open it in a viewer and save it again, or get a whole copy.",
+        ) from None
+    except NotDrawable as problem:
+        raise AttachmentError(
+            f"{name} cannot be read: {problem}", fix="export it as PNG or JPEG, and attach that."
+        ) from None
+
+
+def _longest_side(asset: MediaAsset) -> int:
+    """Return the pixels that the longer side may have; of a long roll only the width counts."""
+    width, height = asset.width, asset.height
+    if not width or not height or height <= TALL * width:
+        return LONGEST_SIDE
+    return max(LONGEST_SIDE, min(height, round(_ROLL_WIDTH * height / width)))
 
 
 def _flat(image: Image) -> Image:
     from PIL import Image as ImageModule
     from PIL import ImageStat
 
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        image = image.convert("RGBA")
-        alpha = image.getchannel("A")
-        visible = ImageStat.Stat(image.convert("L"), mask=alpha.point(_opaque))
-        is_light = visible.count[0] > 0 and visible.mean[0] > 160
-        paper = ImageModule.new("RGBA", image.size, "black" if is_light else "white")
-        image = ImageModule.alpha_composite(paper, image)
-    elif image.mode.startswith("I"):
-        # 16 bits a pixel: `convert` would cut everything over 255 to white.
-        image = image.convert("I").point(_eighth_byte).convert("L")
-    return image.convert("RGB")
+    if image.mode not in ("RGBA", "LA"):
+        return image.convert("RGB")
+    image = image.convert("RGBA")
+    mask = image.getchannel("A").point(_opaque)
+    visible = ImageStat.Stat(image.convert("L"), mask=mask)
+    is_light = visible.count[0] > 0 and visible.mean[0] > 160
+    paper = ImageModule.new("RGBA", image.size, "black" if is_light else "white")
+    return ImageModule.alpha_composite(paper, image).convert("RGB")
 
 
 def _opaque(value: float) -> float:
     return 255 if value > 128 else 0
 
 
-def _eighth_byte(value: float) -> float:
-    return value * (1 / 256)
+def _enlarged(image: Image) -> Image:
+    from PIL.Image import Resampling
 
-
-def _sized(image: Image) -> Image:
-    from PIL import Image as ImageModule
-
-    width, height = image.size
-    longest = LONGEST_SIDE
-    if height > TALL * width:  # read in pieces, so only its width counts
-        longest = max(LONGEST_SIDE, min(height, round(1200 * height / width)))
-    scale = min(1.0, longest / max(width, height))
-    if min(width, height) < SHORTEST_SIDE and max(width, height) < 2 * SHORTEST_SIDE:
-        scale = min(3.0, 2 * SHORTEST_SIDE / max(width, height))
-    if scale == 1.0:
+    longest = max(image.size)
+    if min(image.size) >= SHORTEST_SIDE or longest >= 2 * SHORTEST_SIDE:
         return image
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return image.resize(size, ImageModule.Resampling.BICUBIC if scale > 1 else _BOX)
+    scale = min(3.0, 2 * SHORTEST_SIDE / longest)
+    size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+    return image.resize(size, Resampling.BICUBIC)
 
 
 _BOX = 4  # PIL.Image.Resampling.BOX, without importing PIL here

@@ -186,6 +186,7 @@ def _of_kind(names: list[str], kind: str) -> list[str]:
         "time": ("date", "time"),
         "money": ("money", "count"),
         "name": ("name", "text"),
+        "count": ("count", "text"),
     }.get(kind)
     if allowed is None:
         return names
@@ -232,7 +233,8 @@ def _with_special(plain: str, question: Question) -> Question:
     if question.kind == "date" and question.terms in ((), ("date",)):
         name = wording.paying_date(plain)
         return replace(question, terms=(name,)) if name else question
-    if question.terms in ((), ("flight",), ("train",)) and (end := wording.route_end(plain)):
+    may_travel = question.kind == "place" or question.terms in ((), ("flight",), ("train",))
+    if may_travel and question.terms != ("address",) and (end := wording.route_end(plain)):
         return replace(question, terms=(end,), kind="place")
     return question
 

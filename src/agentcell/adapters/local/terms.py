@@ -63,6 +63,14 @@ _FILE = Path(__file__).with_name("terms.txt")
 _KEY = re.compile(r"  (said|asked|also):")
 
 
+_NUMBER = {"#": "no", "number": "no", "num": "no", "nr": "no", "nos": "no"}
+
+
+def _plain(token: str) -> str:
+    """Return one word for ``#``, ``no.`` and ``number``."""
+    return _NUMBER.get(token, token)
+
+
 def _enter(table: _Table, name: str, key: str, phrase: str) -> None:
     if key == "also":
         other, strength = phrase.split()
@@ -70,7 +78,7 @@ def _enter(table: _Table, name: str, key: str, phrase: str) -> None:
         return
     tokens = _TOKEN.findall(folded(phrase))
     names = table.labels if key == "said" else table.asks
-    names.setdefault("".join(tokens).replace("#", "no"), name)
+    names.setdefault("".join(map(_plain, tokens)), name)
     if len(tokens) > 1:
         table.starts.add(tokens[0])
 
@@ -202,7 +210,7 @@ def _phrase_at(text: str, tokens: list[re.Match[str]], position: int) -> list[st
     """Return the phrases, without spaces, that begin at a token: of one word, of two and on."""
     first = _repaired(tokens[position].group())
     if first not in _table().starts:
-        return [first]
+        return [_plain(first)]
     phrases: list[str] = []
     joined = ""
     end = tokens[position].start()
@@ -210,7 +218,7 @@ def _phrase_at(text: str, tokens: list[re.Match[str]], position: int) -> list[st
         is_near = _JOINT.fullmatch(text, end, token.start()) or not joined
         if not is_near or CHINESE.match(token.group()):
             break
-        joined += "no" if token.group() == "#" else _repaired(token.group())
+        joined += _plain(_repaired(token.group()))
         phrases.append(joined)
         end = token.end()
     return phrases
@@ -231,9 +239,7 @@ def _chinese_phrases(token: re.Match[str], *, in_question: bool) -> Iterator[Nam
             start += 1
 
 
-_NOT_ASKED = frozenset(
-    {"to", "from", "re", "order", "payment", "name", "mail", "up", "number", "num"}
-)
+_NOT_ASKED = frozenset({"to", "from", "re", "order", "payment", "name", "mail", "up", "no"})
 """Labels that in a question are ordinary words."""
 
 

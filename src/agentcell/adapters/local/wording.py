@@ -17,7 +17,8 @@ DOCUMENT_NOUNS = word_set(
     attachment form slip letter paper scan screenshot check cheque text table attached above below
     given shown printed written name called title answer sentence word brief short question reply
     respond only exactly first thing following number value detail info information overview line
-    content please thank total here customer's kind type person people someone thing things"""
+    content please thank total here customer's kind type person people someone thing things
+    customer client patient guest passenger student employee tenant member buyer"""
 )
 """Words that say what is attached, or how to answer, and name nothing in it."""
 
@@ -34,7 +35,8 @@ ISSUER_NOUNS = word_set(
 
 ISSUER_RUNS = word_set(
     """超市 餐馆 餐厅 饭店 饭馆 酒店 公司 商家 商户 卖家 医院 药店 药房 银行 学校 机构 单位 店铺
-    商店 咖啡店 咖啡馆 航空公司 停车场 加油站 宾馆 门店 店家 书店 便利店 小店 食堂 诊所 旅馆 民宿 面馆
+    商店 咖啡店 咖啡馆 航空公司 停车场 加油站
+    宾馆 门店 店家 书店 便利店 小店 食堂 诊所 旅馆 民宿 面馆
     茶馆 饮品店 奶茶店 大学 学院 影院 电影院 火锅店 商场 商行 店 企业"""
 )
 
@@ -119,14 +121,16 @@ _ISSUED = re.compile(
     r"\bwho\s(?:has\s)?(?:issued|sent|sold|billed|invoiced|charged|is\sbilling|is\scharging"
     r"|is\sinvoicing)(?:\s(?:this|that|it|the|me|us|my|our|a|an)\b|\s?\??$)"
     r"|\bwho\s(?:has\s)?(?:wrote|written|prepared|created|provided|made|signed\soff)\s(?:this|that"
-    r"|the)\s(?:\w+\s)?(?:receipt|invoice|bill|document|statement|letter|report|form|quote|ticket)\b"
+    r"|the)\s(?:\w+\s)?(?:receipt|invoice|bill|document|statement|letter|report|form|quote|ticket|quotation"
+    r"|estimate|certificate|order|contract)\b"
     r"|\bfrom\swhom\b|\bissued\sby\b"
     r"|\bwho(?:'s|\sis|\swas)\s(?:it|this|that|the\s\w+|this\s\w+)\sfrom\b"
     r"|\bwhere\s(?:was|were|did)\b.*\b(?:bought|purchased|buy|shop|shopped|eat|dine|stay|from"
     r"|purchase|made)\b|\bwhere\sis\s(?:it|this|that|the)\s?\w*\sfrom\b"
     r"|\bwho\s(?:do|did|should|must)\s(?:i|we|he|she|they)\s(?:\w+\s)?pay\b"
     r"|谁开的|谁发的|哪家|谁开具|谁出具|哪里买|哪儿买|在哪里?买|哪里消费|在哪里?吃|店名|商家名|谁卖"
-    r"|由谁开|谁收的钱|什么店|开票方|出票人|谁寄的"
+    r"|由谁开|谁收的钱|什么店|开票方|出票人|谁寄的|由哪|谁颁发|谁签发"
+    r"|哪个(?:学院|学校|大学|机构|单位|公司|部门|银行|医院|协会|商家)"
 )
 _WHICH_ISSUED = re.compile(
     r"\b(?:which|what)\s(?:\w+\s)?(\w+)\s(?:has\s|is\s|was\s)?(?:issued|sent|sold|made|billed"
@@ -199,6 +203,7 @@ def paying_date(plain: str) -> str:
 
 _ROUTE = re.compile(
     r"\bwhere\b.*\b(?:flight|train|bus|ferry|plane|trip|travel\w*|passenger|he|she|they)\b"
+    r"|\bwhere\s(?:does|do|did|will)\b.*\b(?:start|begin|depart|go|end|arrive|lead)\b"
 )
 
 
@@ -206,7 +211,9 @@ def route_end(plain: str) -> str:
     """Return the term of the end of a journey that is asked for, or ""."""
     if not _ROUTE.search(plain):
         return ""
-    return "origin" if re.search(r"\bfrom\b", plain) else "destination"
+    return (
+        "origin" if re.search(r"\b(?:from|start|starts|begin|depart)\b", plain) else "destination"
+    )
 
 
 def is_verb(plain: str, word: str) -> bool:
