@@ -17,10 +17,12 @@ from kernels import Kernel
 from offline import sitecustomize as offline
 
 SETTINGS = re.compile(
-    r"(OPENAI|ANTHROPIC|GEMINI|GOOGLE|AZURE|AGENTCELL)_|.*_(API_KEY|AUTH_TOKEN)$|.*_proxy$",
+    r"(OPENAI|ANTHROPIC|GEMINI|GOOGLE|AZURE)_|AGENTCELL_(?!CACHE_DIR$)"
+    r"|.*_(API_KEY|AUTH_TOKEN)$|.*_proxy$",
     re.IGNORECASE,
 )
-"""Environment variables of the person who runs the tests that must not reach them."""
+"""Environment variables of the person who runs the tests that must not reach them. Where the
+small model's weights lie is no such thing: they are fetched once."""
 
 
 def pytest_configure() -> None:
