@@ -132,4 +132,6 @@ def _kind_factor(kind: str, text: str) -> float:
         return 1.0 if has_number else 0.75
     kinds = {found.kind for found in values_of(text)}
     wanted: Sequence[str] = ("money", "number") if kind == "money" else (kind,)
-    return 1.0 if kinds.intersection(wanted) else 0.72
+    if kinds.intersection(wanted):
+        return 1.0
+    return 0.72 if len(text.split()) > 8 else 0.5

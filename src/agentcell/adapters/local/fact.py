@@ -32,6 +32,8 @@ class Fact:
         The stems of the label's words.
     columns
         In a table: each cell with its header, ``(("Qty", "6"), ("Amount", "£570.00"))``.
+    head
+        In a table: the row of the headers.
     """
 
     label: str
@@ -43,6 +45,7 @@ class Fact:
     terms: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
+    head: int | None = None
 
 
 def labelled(  # noqa: PLR0913 (each is a part of the fact)
@@ -53,6 +56,7 @@ def labelled(  # noqa: PLR0913 (each is a part of the fact)
     quote: str,
     layout: str,
     columns: tuple[tuple[str, str], ...] = (),
+    head: int | None = None,
 ) -> Fact:
     """Return the fact of a label and its value in `line`."""
     named, _ = label_terms(label)
@@ -66,6 +70,7 @@ def labelled(  # noqa: PLR0913 (each is a part of the fact)
         terms=tuple(dict.fromkeys(term.name for term in named)),
         words=tuple(content_words(label)),
         columns=columns,
+        head=head,
     )
 
 

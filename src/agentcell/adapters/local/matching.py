@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentcell.adapters.local.answering import answer_in, fits
+from agentcell.adapters.local.answering import amounts, answer_in, fits
 from agentcell.adapters.local.currencies import has_currency, is_currency
 from agentcell.adapters.local.fact import Fact
 from agentcell.adapters.local.lines import values_of
@@ -89,14 +89,21 @@ def match(question: Question, fact: Fact) -> Match | None:
     if not term_weight + word_weight:
         return None
     score = (term_weight * named + word_weight * held.share) / (term_weight + word_weight)
-    if fact.layout != "table" or held.share < 0.6:
+    if not (fact.columns and fact.label):
         score *= _LAYOUTS[fact.layout]
     score *= _precision(question, fact, held.share)
     if not answer.fits:
         score *= 0.3
     elif question.kind == "date" and not _says_day(answer.text):
         score *= 0.88  # "July 2025" beside a whole date
-    return Match(score=score, value=answer.text, words=held.share)
+    value = answer.text
+    if set(question.terms) & SUMS and set(fact.terms) & SUMS and not fact.columns:
+        found = amounts(fact.value)
+        if len({each.number for each in found}) > 1:
+            score, value = score * 0.75, ""  # a row of sums, as under a table of tax rates
+        elif found and found[0].kind != "money":
+            score *= 0.85  # may be a count of goods
+    return Match(score=score, value=value, words=held.share)
 
 
 def _says_day(text: str) -> bool:
@@ -165,19 +172,22 @@ def _held(question: Question, fact: Fact) -> _Held:
         label |= set(content_words(fact.value))
     smooth = squashed(fact.label)
     column = ""
-    held = 0.0
+    held = total = 0.0
     for word in question.words:
         alike = _likeness_in(word, label, smooth)
         if alike < 0.6 and (header := _header_with(word, fact, question.kind)):
             alike, column = 1.0, header
-        held += _weight(word) * alike
+        # Of "how many hours of labor" the row of the labor need not say hours.
+        weight = 0.25 if word == question.unit and alike < 0.6 else _weight(word)
+        held += weight * alike
+        total += weight
     runs = "".join(chinese_runs(fact.label))
     for run in question.runs:
         alike = _share_of(run, runs)
         if alike < 0.5 and (header := _header_with_run(run, fact)):
             alike, column = 1.0, header
         held += alike
-    return _Held(held / (sum(map(_weight, question.words)) + len(question.runs)), column)
+    return _Held(held / (total + len(question.runs)), column)
 
 
 def _likeness_in(word: str, label: set[str], smooth: str) -> float:
@@ -191,7 +201,8 @@ def _header_with(word: str, fact: Fact, kind: str) -> str:
     held = [
         (header, text)
         for header, text in fact.columns
-        if any(likeness(word, other) >= 0.8 for other in content_words(header))
+        if text != fact.label
+        and any(likeness(word, other) >= 0.8 for other in content_words(header))
     ]
     fitting = [header for header, text in held if fits(text, kind)]
     return (fitting or [header for header, _ in held] or [""])[0]
@@ -203,7 +214,8 @@ def _share_of(run: str, text: str) -> float:
 
 
 def _header_with_run(run: str, fact: Fact) -> str:
-    return next((header for header, _ in fact.columns if _share_of(run, folded(header))), "")
+    columns = ((header, text) for header, text in fact.columns if text != fact.label)
+    return next((header for header, _ in columns if _share_of(run, folded(header))), "")
 
 
 def _precision(question: Question, fact: Fact, held: float) -> float:

@@ -34,7 +34,7 @@ PICTURE_SIDE = 2200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfPages:
-    """What was read of a PDF: `pages_read` pages of `pages`, `pictures_read` of them as pictures."""
+    """What was read of a PDF: `pages_read` of its `pages`, of them `pictures_read` as pictures."""
 
     rows: tuple[Row, ...]
     pages: int

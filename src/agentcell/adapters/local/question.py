@@ -42,6 +42,8 @@ class Question:
         Of an extreme: 1 for the largest, -1 for the smallest.
     search
         What to look for in sentences: all stems that carry meaning, and pairs of characters.
+    unit
+        The stem of what is counted in "how many hours of labor".
     """
 
     text: str
@@ -53,6 +55,7 @@ class Question:
     shape: Shape = "fact"
     sign: int = 0
     search: tuple[str, ...] = ()
+    unit: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -70,6 +73,8 @@ class Asked:
 
 _GENERIC = word_set("amount date time total person quantity unit_price")
 """Terms that give way to any other in the same question."""
+
+_MEASURES = word_set("weight distance duration")
 
 _SENTENCE_END = re.compile(r"(?<=[?？!！。；;\n])\s*|(?<=[a-z\u4e00-\u9fff)\]])\.(?:\s+|$)")
 _PART = re.compile(r"\s*(?:,|，|、|\band\b|和|以及|还有|及|&|\bplus\b)\s*")
@@ -141,6 +146,7 @@ def _parse(text: str) -> Question:
         runs=tuple(wording.chinese_focus(rest)),
         soft=_unique(stem(word) for word in words if wording.is_soft(word)),
         search=_search_words(plain),
+        unit=wording.counted(plain),
     )
     question = _with_issuer(plain, question)
     question = _with_special(plain, question)
@@ -181,6 +187,8 @@ def _of_kind(names: list[str], kind: str) -> list[str]:
 
     "By what date should it be paid" is no question about money.
     """
+    if measures := [name for name in names if name in _MEASURES]:
+        return measures  # "how much does it weigh"
     allowed = {
         "date": ("date", "time"),
         "time": ("date", "time"),

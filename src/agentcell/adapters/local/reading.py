@@ -38,7 +38,10 @@ class Reading:
     @cached_property
     def search(self) -> Search:
         """Its sentences."""
-        return Search(split_passages(self.rows))
+        heads = {fact.head for fact in self.facts}  # headers of tables say nothing by themselves
+        return Search(
+            [passage for passage in split_passages(self.rows) if passage.row not in heads]
+        )
 
     @cached_property
     def title_words(self) -> frozenset[str]:

@@ -42,7 +42,9 @@ def _first_row(header: Line, line: Line, layout: str) -> Iterator[Fact]:
     for heading, text in _columns(header, line):
         if is_of_tax and any(named.name == "amount" for named in label_terms(heading)[0]):
             continue  # what tax was paid on
-        yield labelled(line, heading, text, quote=f"{heading}  {text}", layout=layout)
+        yield labelled(
+            line, heading, text, quote=f"{heading}  {text}", layout=layout, head=header.index
+        )
 
 
 def _whole_row(header: Line, line: Line) -> Iterator[Fact]:
@@ -50,7 +52,15 @@ def _whole_row(header: Line, line: Line) -> Iterator[Fact]:
     if columns:
         label = _name_in(line)
         rest = "  ".join(cell.text for cell in line.cells if cell.text != label)
-        yield labelled(line, label, rest, quote=line.row.text, layout="table", columns=columns)
+        yield labelled(
+            line,
+            label,
+            rest,
+            quote=line.row.text,
+            layout="table",
+            columns=columns,
+            head=header.index,
+        )
 
 
 def _name_in(line: Line) -> str:
@@ -112,7 +122,7 @@ def _ends(header: Line, before: Line, line: Line) -> bool:
     if any(cell.is_whole or cell.is_open for cell in line.cells):
         return True
     if first.is_label and first.named and first.named[0].name in _SUMS:
-        return True
+        return len(line.cells) < max(3, len(header.cells))  # a sum under each column is a row
     starts_late = _distance(header.cells[0], first) > 4 * line.row.height
     return len(line.cells) <= len(header.cells) / 2 and (first.is_label or starts_late)
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from agentcell.adapters.local.answering import amounts
 from agentcell.adapters.local.fact import Fact
+from agentcell.adapters.local.lines import values_of
 from agentcell.adapters.local.matching import SUMS
 from agentcell.adapters.local.question import Question
 from agentcell.adapters.local.words import folded
@@ -26,6 +27,7 @@ class _Context:
     rounded: tuple[int, ...]
     closing: int
     largest: Decimal
+    has_change: bool
 
 
 def prefer_final(
@@ -69,6 +71,7 @@ def _context(everything: Sequence[Fact], family: Sequence[Fact]) -> _Context:
         sums=Counter(number for number in repeated if number is not None),
         rounded=tuple(fact.row for fact in everything if "rounding" in fact.terms),
         closing=min(closing, default=10**9),
+        has_change=any("change" in fact.terms and bool(_last_amount(fact)) for fact in everything),
         largest=max(abs(_last_amount(fact) or Decimal(0)) for fact in family),
     )
 
@@ -76,6 +79,11 @@ def _context(everything: Sequence[Fact], family: Sequence[Fact]) -> _Context:
 def _raise(fact: Fact, context: _Context) -> float:
     number = _last_amount(fact)
     raised = 0.0
+    is_part = any(found.kind == "percent" for found in values_of(fact.label))
+    if is_part:
+        return -0.1  # "Total 6% supplies"
+    if "paid" in fact.terms and context.has_change:
+        raised -= 0.2  # what was handed over
     if fact.row > context.closing:
         raised -= 0.12
     if len({found.number for found in amounts(fact.value)}) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from agentcell.adapters.local.words import CHINESE, english_words, word_set
+from agentcell.adapters.local.words import CHINESE, english_words, stem, word_set
 
 Shape = Literal["fact", "overview", "list", "extreme"]
 """One value; what a document is; its goods; the largest or smallest of something."""
@@ -115,6 +115,15 @@ _KINDS = tuple(
 def kind_of(plain: str) -> str:
     """Return the kind of value that the wording asks for; "" if it does not say."""
     return next((kind for kind, pattern in _KINDS if pattern.search(plain)), "")
+
+
+_COUNTED = re.compile(r"\bhow\smany\s(\w+)")
+
+
+def counted(plain: str) -> str:
+    """Return the stem of what is counted: of hours in "how many hours of labor"; "" if nothing."""
+    match = _COUNTED.search(plain)
+    return stem(match[1]) if match else ""
 
 
 _ISSUED = re.compile(
