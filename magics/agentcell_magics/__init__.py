@@ -1,24 +1,23 @@
-"""The magics `%%agent`, `%agent` and `%view_image`, over one session."""
+"""The magics `%%agent`, `%agent` and `%view_image`, over one session.
+
+What `%load_ext` registers is light: names, help and Tab. The session and all behind it are loaded
+by the first magic that is used.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from agentcell.session import Session
-from agentcell_magics.agent import AgentMagics
 from agentcell_magics.cells import with_body
-from agentcell_magics.view_image import ViewImageMagics
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-__all__ = [
-    "AgentMagics",
-    "ViewImageMagics",
-    "current_session",
-    "load_ipython_extension",
-    "unload_ipython_extension",
-]
+    from agentcell.session import Session
+
+__all__ = ["current_session", "load_ipython_extension", "unload_ipython_extension"]
 
 _NAMES = {"cell": ("agent",), "line": ("agent", "view_image")}
 _HOME = "_agentcell"
@@ -26,10 +25,30 @@ _HOME = "_agentcell"
 
 
 class _Loaded:
-    def __init__(self) -> None:
-        self.session = Session()
+    """What belongs to one shell; each part is made at its first use."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
         self.matcher: object = None
         self.names: list[tuple[str, str]] = []
+
+    @cached_property
+    def session(self) -> Session:
+        from agentcell.session import Session
+
+        return Session()
+
+    @cached_property
+    def agent(self) -> Any:  # AgentMagics; mypy cannot see through IPython's decorators
+        from agentcell_magics.agent import AgentMagics
+
+        return AgentMagics(self.shell, self.session)
+
+    @cached_property
+    def view_image(self) -> Any:  # ViewImageMagics
+        from agentcell_magics.view_image import ViewImageMagics
+
+        return ViewImageMagics(self.shell, self.session)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
@@ -38,7 +57,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     A magic of the same name that is already there stays; ours then gets the prefix
     ``agentcell_``, which is told in one line.
     """
-    loaded: _Loaded = getattr(shell, _HOME, None) or _Loaded()
+    loaded: _Loaded = getattr(shell, _HOME, None) or _Loaded(shell)
     setattr(shell, _HOME, loaded)
     _register(shell, loaded)
     if with_body not in shell.input_transformers_cleanup:
@@ -46,7 +65,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     if loaded.matcher is None and getattr(shell, "Completer", None) is not None:
         from agentcell_magics.completion import matcher
 
-        loaded.matcher = matcher(loaded.session)
+        loaded.matcher = matcher(lambda: loaded.session)
         shell.Completer.custom_matchers.append(loaded.matcher)
 
 
@@ -82,11 +101,26 @@ def current_session() -> Session:
     return loaded.session
 
 
+def _doors(loaded: _Loaded) -> dict[str, Callable[..., None]]:
+    """Return the functions that IPython calls: help and name now, the work at first use."""
+    from IPython.core.magic import no_var_expand
+
+    from agentcell_magics.help import AGENT_HELP, VIEW_HELP
+
+    @no_var_expand  # braces and dollars in a question are the person's own text
+    def agent(line: str, cell: str | None = None) -> None:
+        loaded.agent.agent(line, cell)
+
+    @no_var_expand
+    def view_image(line: str) -> None:
+        loaded.view_image.view_image(line)
+
+    agent.__doc__, view_image.__doc__ = AGENT_HELP, VIEW_HELP
+    return {"agent": agent, "view_image": view_image}
+
+
 def _register(shell: InteractiveShell, loaded: _Loaded) -> None:
-    ours: dict[str, Any] = {  # IPython's decorators are typed as if they made plain functions
-        "agent": getattr(AgentMagics(shell, loaded.session), "agent"),  # noqa: B009
-        "view_image": getattr(ViewImageMagics(shell, loaded.session), "view_image"),  # noqa: B009
-    }
+    ours = _doors(loaded)
     taken = []
     for kind, names in _NAMES.items():
         table = shell.magics_manager.magics[kind]

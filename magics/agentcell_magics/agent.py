@@ -14,34 +14,13 @@ from agentcell.session import MAIN, Request, Session
 from agentcell_magics import cards
 from agentcell_magics.attach import attached
 from agentcell_magics.cells import can_update, cell_id, is_terminal, variables
-from agentcell_magics.line import table
+from agentcell_magics.help import AGENT_HELP
 from agentcell_magics.live import LiveAnswer, show
-from agentcell_magics.options import AGENT_OPTIONS, AgentOptions, agent_options
+from agentcell_magics.options import AgentOptions, agent_options
 from agentcell_magics.status import run_command
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-
-HELP = f"""Ask a model about what this cell says and attaches.
-
-    %%agent [MODEL] [options]
-    What is the total on {{receipt}}?
-
-{{name}} stands for a variable, or for an attachment given on the line; all else stays as typed,
-and {{{{name}}}} is the way to write the braces themselves. Later cells go on from this one;
-running a cell again replaces its answer.
-
-Options
-{table(AGENT_OPTIONS)}
-
-    %agent                    what is asked, what is attached, what it cost so far
-    %agent model NAME         ask this model from now on, for example openai/gpt-4.1 or local
-    %agent models             models that have a name here
-    %agent history            the turns of this session
-    %agent attachments        what is attached, by tag
-    %agent forget TAG         never send this attachment again
-    %agent reset              forget all turns and attachments
-"""
 
 
 @magics_class
@@ -57,7 +36,7 @@ class AgentMagics(Magics):
     @no_var_expand  # braces and dollars in a question are the person's own text
     @line_cell_magic
     def agent(self, line: str, cell: str | None = None) -> None:
-        """Ask a model; what people read of it is `HELP`."""
+        """Ask a model; what people read of it is `AGENT_HELP`."""
         if cell is None:
             run_command(self.session, line)
             return
@@ -66,7 +45,7 @@ class AgentMagics(Magics):
         except KeyboardInterrupt:
             raise Stopped("as you asked; nothing was sent.") from None
 
-    agent.__doc__ = HELP
+    agent.__doc__ = AGENT_HELP
 
     def _ask(self, line: str, cell: str) -> None:
         options = agent_options(line)

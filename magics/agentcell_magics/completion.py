@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
-from agentcell.adapters.registry import models
-from agentcell.session import MAIN, Session
 from agentcell_magics.line import Option
 from agentcell_magics.options import AGENT_OPTIONS, VIEW_OPTIONS
-from agentcell_magics.status import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from agentcell.session import Session
 
 _MAGIC = re.compile(r"^\s*(%%agent|%agent|%view_image)\s")
 _MOST_PATHS = 200
 
 
-def matcher(session: Session) -> Callable[[CompletionContext], Any]:
-    """Return the matcher for `Completer.custom_matchers`."""
+def matcher(session: Callable[[], Session]) -> Callable[[CompletionContext], Any]:
+    """Return the matcher for `Completer.custom_matchers`.
+
+    The session is asked for only in a line of ours: until then nothing of the library is loaded.
+    """
 
     @context_matcher(identifier="agentcell")
     def agentcell_matcher(context: CompletionContext) -> dict[str, Any]:
@@ -34,7 +36,9 @@ def matcher(session: Session) -> Callable[[CompletionContext], Any]:
         if magic is None or (magic.group(1) == "%%agent" and context.cursor_line != _first(lines)):
             return {"completions": []}
         fragment = _fragment(line)
-        found = list(_offers(session, magic.group(1), line[: len(line) - len(fragment)], fragment))
+        found = list(
+            _offers(session(), magic.group(1), line[: len(line) - len(fragment)], fragment)
+        )
         return {
             "completions": found,
             "matched_fragment": fragment,
@@ -68,14 +72,22 @@ def _offers(session: Session, magic: str, before: str, fragment: str) -> Iterabl
         return _matching(flags, fragment, "option")
     if magic == "%view_image":
         return _paths("", fragment)
-    return _matching(models(), fragment, "model") if len(words) == 1 else ()
+    return _models(fragment) if len(words) == 1 else ()
+
+
+def _models(fragment: str) -> Iterable[SimpleCompletion]:
+    from agentcell.adapters.registry import models
+
+    return _matching(models(), fragment, "model")
 
 
 def _command(session: Session, words: list[str], fragment: str) -> Iterable[SimpleCompletion]:
+    from agentcell_magics.status import COMMANDS
+
     if len(words) == 1:
         return _matching(COMMANDS, fragment, "command")
     if words[1] == "model":
-        return _matching(models(), fragment, "model")
+        return _models(fragment)
     if words[1] == "forget":
         tags = [block.tag.strip("[]").split(" ")[0] for block in session.attachments]
         return _matching(tags, fragment, "attachment")
@@ -88,9 +100,9 @@ def _option(word: str, options: tuple[Option, ...]) -> Option | None:
 
 def _values(session: Session, option: Option, fragment: str) -> Iterable[SimpleCompletion]:
     if option.key == "model":
-        yield from _matching(models(), fragment, "model")
+        yield from _models(fragment)
     elif option.key == "conversation":
-        yield from _matching(session.conversations or (MAIN,), fragment, "conversation")
+        yield from _matching(session.conversations or ("main",), fragment, "conversation")
     elif option.key == "attach":
         name, equals, path = fragment.partition("=")
         yield from _paths(f"{name}=", path) if equals else _paths("", fragment)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcell.errors import CellError
-from agentcell.prompts.fields import looks_like_modality
 from agentcell_magics.line import Option, parse
 
 AGENT_OPTIONS = (
@@ -166,6 +165,8 @@ def agent_options(line: str) -> AgentOptions:
     CellError
         If it cannot be read; see `parse`.
     """
+    from agentcell.prompts.fields import looks_like_modality
+
     plain, found = parse(line, AGENT_OPTIONS, "%%agent")
     if plain and "model" in found:
         raise CellError(

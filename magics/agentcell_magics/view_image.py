@@ -16,20 +16,13 @@ from agentcell.session import Session
 from agentcell_magics import cards
 from agentcell_magics.attach import field_name
 from agentcell_magics.cells import variables
-from agentcell_magics.line import parse, table
+from agentcell_magics.help import VIEW_HELP
+from agentcell_magics.line import parse
 from agentcell_magics.live import show
 from agentcell_magics.options import VIEW_OPTIONS
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-
-HELP = f"""Show an image and attach it to the next %%agent question.
-
-    %view_image PATH_OR_VARIABLE [options]
-
-Options
-{table(VIEW_OPTIONS)}
-"""
 
 
 @magics_class
@@ -45,7 +38,7 @@ class ViewImageMagics(Magics):
     @no_var_expand
     @line_magic
     def view_image(self, line: str) -> None:
-        """Show an image and attach it; what people read of it is `HELP`."""
+        """Show an image and attach it; what people read of it is `VIEW_HELP`."""
         words, options = parse(line, VIEW_OPTIONS, "%view_image")
         if len(words) != 1:
             raise CellError(
@@ -69,7 +62,7 @@ class ViewImageMagics(Magics):
             show(*shown)
         show(cards.attachments([block], notes=[*asset.notes, "It goes with the next question."]))
 
-    view_image.__doc__ = HELP
+    view_image.__doc__ = VIEW_HELP
 
 
 def _from_path(place: str) -> ImageAsset:

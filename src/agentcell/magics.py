@@ -1,17 +1,9 @@
 """The magics, under the package's public name. The code is in `magics/agentcell_magics/`."""
 
 from agentcell_magics import (
-    AgentMagics,
-    ViewImageMagics,
     current_session,
     load_ipython_extension,
     unload_ipython_extension,
 )
 
-__all__ = [
-    "AgentMagics",
-    "ViewImageMagics",
-    "current_session",
-    "load_ipython_extension",
-    "unload_ipython_extension",
-]
+__all__ = ["current_session", "load_ipython_extension", "unload_ipython_extension"]
