@@ -174,7 +174,7 @@ def fits(text: str, kind: str) -> bool:
         return letters >= 2 and letters >= 0.4 * len(text.replace(" ", ""))
     if kind == "code":
         return _is_code(text)
-    if kind == "count":
+    if kind in ("count", "measure"):
         return has_digit(text)
     return any(found.kind == kind for found in values_of(text))
 

@@ -46,7 +46,7 @@ class Evidence:
     value
         The part of the quote that answers; "" where the whole of it does.
     kind
-        Of the value: ``money date time percent code name place phone count text``, or "".
+        Of the value: ``money date time percent code name place phone count measure text``, or "".
     label
         What the document calls the value; may be empty.
     currency

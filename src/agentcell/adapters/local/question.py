@@ -194,7 +194,7 @@ def _of_kind(names: list[str], kind: str) -> list[str]:
         "time": ("date", "time"),
         "money": ("money", "count"),
         "name": ("name", "text"),
-        "count": ("count", "text"),
+        "count": ("count", "measure"),
     }.get(kind)
     if allowed is None:
         return names
