@@ -105,7 +105,7 @@ def _too_many(said: Sequence[Message], tokens: int, limit: int) -> int:
 
     The next one is then the user's; 0 if only one is left.
     """
-    room = limit * 3 // 4  # the rest is for the answer
+    room = limit // 4  # reading the whole of it again takes the small model half a minute
     lengths = [len(message["content"].encode()) + 30 for message in said]
     letters_per_token = max(sum(lengths) / tokens, 0.1)
     excess = (tokens - room) * letters_per_token

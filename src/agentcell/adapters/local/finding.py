@@ -96,6 +96,7 @@ def find_for(  # noqa: PLR0913 (each is something else that the part is known by
     first: Sequence[str] = (),
     *,
     is_only: bool,
+    may_sum_up: bool,
 ) -> tuple[Evidence, ...]:
     """Return the lines for one named part of an answer.
 
@@ -107,13 +108,15 @@ def find_for(  # noqa: PLR0913 (each is something else that the part is known by
         The whole question: it counts first where this is its only part, and it asks something.
     documents, first
         As in `find`.
+    may_sum_up
+        Whether the lines that sum the documents up will do where nothing is asked for.
     """
     own = [text for text in (description, name.replace("_", " ")) if _asks_something(text)]
     asks = _asks_something(question)
-    for text in [*([question] if asks else ()), *own] if is_only else own:
+    for text in [question, *own] if asks and is_only else own or ([question] if asks else []):
         if found := find(text, documents, first).lines:
             return found
-    return find(question, documents, first).lines if is_only or not own else ()
+    return () if asks or own or not may_sum_up else find(question, documents, first).lines
 
 
 def _asks_something(text: str) -> bool:

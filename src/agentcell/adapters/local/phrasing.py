@@ -56,7 +56,7 @@ def grammar(question: str, value: str) -> str:
     """
     asked = re.findall(r"[^\s?!.,;:\"“”()]+", question)[1:]
     special = dict.fromkeys(word for word in asked if not re.fullmatch(r"[a-z]+(?:-[a-z]+)*", word))
-    words = ["[a-z]+ (" + _literal("-") + " [a-z]+)*", *map(_literal, special)]
+    words = ["[a-z]+ (" + _literal("-") + " [a-z]+)?", *map(_literal, special)]
     end = "" if value.endswith(".") else f" {_literal('.')}"
     return "\n".join(
         (

@@ -89,7 +89,13 @@ def fill(
     evidence: list[Evidence] = []
     for each in fields:
         lines = find_for(
-            each.name, each.description, question, documents, first, is_only=len(fields) == 1
+            each.name,
+            each.description,
+            question,
+            documents,
+            first,
+            is_only=len(fields) == 1,
+            may_sum_up=each.kind in ("string", "array"),
         )
         found, used = _value(each, lines)
         if used:
