@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from agentcell.adapters.local.fact import Fact, unlabelled
 from agentcell.adapters.local.lines import COLON, Line, LineCell, values_of
@@ -47,7 +48,7 @@ def is_address(text: str) -> bool:
 def find_addresses(lines: Sequence[Line]) -> Iterator[Fact]:
     """Yield each run of address lines as one fact, with the lines that go on with one."""
     run: list[tuple[Line, str]] = []
-    for line, after in zip(lines, [*lines[1:], None], strict=True):
+    for line, after in zip_longest(lines, lines[1:]):
         text = _part(line, after, run) if len(run) < _MOST_ROWS else ""
         if text:
             run.append((line, text))
