@@ -38,6 +38,12 @@ class Subject:
     server: type[ProviderServer]
     check_body: Callable[[Mapping[str, Any]], None]
     model_name: str = "scripted-model"
+    key_header: tuple[str, str] = ("authorization", f"Bearer {KEY}")
+    """Where the key stands in a request."""
+    ends: frozenset[str] = frozenset({"length", "content_filter", "refusal"})
+    """The ways to end, but for the usual ones, that the protocol can say."""
+    extras: tuple[dict[str, Any], dict[str, Any]] = ({"user": "me"}, {"metadata": {"a": "b"}})
+    """Fields of a body that no setting stands for."""
 
     def model(self, server: ProviderServer | str, **options: Any) -> Any:
         """Return a model that talks to `server`."""

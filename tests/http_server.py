@@ -39,6 +39,7 @@ class ProviderServer:
 
     path: ClassVar[str] = ""
     model: ClassVar[str] = "scripted-model"
+    request_id_header: ClassVar[str] = "x-request-id"
 
     def __init__(self, *replies: Script, key: str = "") -> None:
         self._replies: list[Script] = list(replies) or [Reply("Hello.")]
@@ -100,12 +101,25 @@ class ProviderServer:
                 return Reply(raw=json.dumps(models), headers={"content-type": "application/json"})
             if not request.path.split("?")[0].endswith(self.path):
                 return failure(404, f"Invalid URL ({request.method} {request.path})")
-            if self._key and request.headers.get("authorization") != f"Bearer {self._key}":
+            if self._key and self.key_of(request) != self._key:
                 return failure(401, "Incorrect API key provided.", code="invalid_api_key")
             reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
         if callable(reply):
             reply = reply(request)
         return Reply(reply) if isinstance(reply, str) else reply
+
+    def key_of(self, request: Request) -> str:
+        """Return the key that came with `request`."""
+        return request.headers.get("authorization", "").removeprefix("Bearer ")
+
+    def model_of(self, request: Request) -> str:
+        """Return the model that `request` asks."""
+        body = request.body if isinstance(request.body, dict) else {}
+        return str(body.get("model") or self.model)
+
+    def wants_stream(self, request: Request) -> bool:
+        """Return whether `request` asks for a stream of events."""
+        return isinstance(request.body, dict) and bool(request.body.get("stream"))
 
     def hung_up(self) -> None:
         """Note that a client went away early."""
@@ -217,15 +231,16 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(data) if data else None
         server = self.server_ref
-        reply = server.take(Request(self.command, self.path, headers, body, len(data)))
+        request = Request(self.command, self.path, headers, body, len(data))
+        reply = server.take(request)
         try:
-            self._play(reply, body if isinstance(body, dict) else {})
+            self._play(reply, request)
         except OSError:
             self.close_connection = True
             if not server.closing.is_set():
                 server.hung_up()
 
-    def _play(self, reply: Reply, body: dict[str, Any]) -> None:
+    def _play(self, reply: Reply, request: Request) -> None:
         if reply.stall == -1:
             self._wait(None)
         if reply.cut == -1:
@@ -233,8 +248,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         server = self.server_ref
-        model = str(body.get("model") or server.model)
-        streamed = bool(body.get("stream")) and not reply.whole
+        model = server.model_of(request)
+        streamed = server.wants_stream(request) and not reply.whole
         if reply.raw is not None or not streamed:
             document = reply.raw
             kind = "text/plain"
@@ -249,7 +264,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _head(self, reply: Reply, kind: str, *, length: int | None) -> None:
         self.send_response(reply.status)
-        headers = {"content-type": kind, "x-request-id": "req_1", **reply.headers}
+        request_id = {self.server_ref.request_id_header: "req_1"}
+        headers = {"content-type": kind, **request_id, **reply.headers}
         for name, value in headers.items():
             self.send_header(name, value)
         if length is None:

@@ -107,6 +107,12 @@ class Reply:
             object.__setattr__(self, name, values[name])
 
 
+def pieces(text: str, count: int) -> list[str]:
+    """Return `text` in at most `count` pieces."""
+    size = max(1, -(-len(text) // max(1, count)))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
 def failure(status: int, message: str = "no", *, retry_after: str = "", **error: Any) -> Reply:
     """Return a reply with an error status and an OpenAI-shaped body."""
     headers = {"content-type": "application/json", "x-request-id": "req_fail"}

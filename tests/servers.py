@@ -15,12 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from anthropic_server import AnthropicServer
+from gemini_server import GeminiServer
 from http_server import ProviderServer, SilentPort, server_event, unused_url
-from replies import Call, Reply, Request, Script, failure
+from replies import Call, Reply, Request, Script, failure, pieces
 
 __all__ = [
+    "AnthropicServer",
     "Call",
     "ChatServer",
+    "GeminiServer",
     "ProviderServer",
     "Reply",
     "Request",
@@ -53,7 +57,7 @@ class ChatServer(ProviderServer):
             function = {"name": call.name, "arguments": ""}
             head = {"index": index, "id": call.id, "type": "function", "function": function}
             yield chunk({"tool_calls": [head]})
-            for piece in _pieces(call.arguments, call.pieces):
+            for piece in pieces(call.arguments, call.pieces):
                 yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         yield chunk({}, reply.finish)
         if reply.usage is not None:
@@ -121,7 +125,7 @@ class ResponsesServer(ProviderServer):
                 yield from self._message_events(event, reply, at)
             else:
                 call = next(call for call in reply.calls if call.id == item["call_id"])
-                for piece in _pieces(call.arguments, call.pieces):
+                for piece in pieces(call.arguments, call.pieces):
                     yield event("response.function_call_arguments.delta", **at, delta=piece)
                 yield event(
                     "response.function_call_arguments.done",
@@ -210,11 +214,6 @@ class ResponsesServer(ProviderServer):
         return server_event(
             {"sequence_number": 9, **fields, "type": "error"}, newline, name="error"
         )
-
-
-def _pieces(text: str, count: int) -> list[str]:
-    size = max(1, -(-len(text) // max(1, count)))
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _chat_head(model: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Both of OpenAI's protocols, by the checks that every adapter must pass."""
+"""All four protocols, by the checks that every adapter must pass."""
 
 from __future__ import annotations
 
@@ -9,14 +9,31 @@ import pytest
 
 import conformance
 import wire
+from agentcell.adapters.anthropic import AnthropicModel
+from agentcell.adapters.gemini import GeminiModel
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
-from conformance import Subject
-from servers import ChatServer, ResponsesServer
+from conformance import KEY, Subject
+from servers import AnthropicServer, ChatServer, GeminiServer, ResponsesServer
 
 SUBJECTS = {
     "chat": Subject(LegacyOpenAIModel, ChatServer, functools.partial(wire.check, "chat")),
     "responses": Subject(OpenAIModel, ResponsesServer, functools.partial(wire.check, "responses")),
+    "anthropic": Subject(
+        AnthropicModel,
+        AnthropicServer,
+        functools.partial(wire.check, "anthropic"),
+        ends=frozenset({"length", "refusal"}),
+        extras=({"service_tier": "auto"}, {"metadata": {"user_id": "b"}}),
+    ),
+    "gemini": Subject(
+        GeminiModel,
+        GeminiServer,
+        functools.partial(wire.check, "gemini"),
+        key_header=("x-goog-api-key", KEY),
+        ends=frozenset({"length", "content_filter"}),
+        extras=({"serviceTier": "flex"}, {"generationConfig": {"seed": 7}}),
+    ),
 }
 
 

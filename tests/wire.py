@@ -1,4 +1,7 @@
-"""A request's body, to what the official SDK's own parameter types say is wrong with it."""
+"""A request's body, to what the official SDK's own parameter types say is wrong with it.
+
+Beside the types, today's rules of the services that types do not catch: `wire_rules`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Any
 
 import pydantic
 
+import wire_rules
+
 
 @functools.cache
 def _adapter(kind: str) -> pydantic.TypeAdapter[Any]:
@@ -15,6 +20,10 @@ def _adapter(kind: str) -> pydantic.TypeAdapter[Any]:
         from openai.types.chat import completion_create_params as chat
 
         return pydantic.TypeAdapter(chat.CompletionCreateParamsStreaming)
+    if kind == "anthropic":
+        from anthropic.types import message_create_params as messages
+
+        return pydantic.TypeAdapter(messages.MessageCreateParamsStreaming)
     from openai.types.responses import response_create_params as responses
 
     return pydantic.TypeAdapter(responses.ResponseCreateParamsStreaming)
@@ -26,7 +35,29 @@ def check(kind: str, body: Mapping[str, Any]) -> None:
     The adapter is kept: its iterables check their items only as they are read, and need it then.
     """
     assert not list(_nulls(body)), "nothing is sent as null"
+    if kind == "gemini":
+        _check_gemini(body)
+        wire_rules.check_gemini(body)
+        return
     _walk(_adapter(kind).validate_python(dict(body), strict=True, extra="forbid"))
+    if kind == "anthropic":
+        wire_rules.check_anthropic(body)
+
+
+def _check_gemini(body: Mapping[str, Any]) -> None:
+    """Check each field by the model of it: google-genai has none for a whole body."""
+    from google.genai import types
+
+    fields: dict[str, Any] = {
+        "contents": list[types.Content],
+        "systemInstruction": types.Content,
+        "tools": list[types.Tool],
+        "toolConfig": types.ToolConfig,
+        "generationConfig": types.GenerationConfig,
+        "serviceTier": str,
+    }
+    for name, value in body.items():
+        pydantic.TypeAdapter(fields[name]).validate_python(value)
 
 
 def _walk(value: object) -> None:

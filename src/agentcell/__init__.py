@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE`
     from IPython.core.interactiveshell import InteractiveShell
 
+    from agentcell.adapters.anthropic import AnthropicModel
     from agentcell.adapters.events import ModelResponseType
+    from agentcell.adapters.gemini import GeminiModel
     from agentcell.adapters.local import LocalModel
     from agentcell.adapters.model import Model, ModelCapabilities
     from agentcell.adapters.openai_chat import LegacyOpenAIModel
@@ -34,8 +36,10 @@ _WHERE = {
     "Agent": "agentcell.agents.agent",
     "AgentcellError": "agentcell.errors",
     "Answer": "agentcell.answer",
+    "AnthropicModel": "agentcell.adapters.anthropic",
     "FieldModality": "agentcell.modality",
     "FieldSpec": "agentcell.prompts.fields",
+    "GeminiModel": "agentcell.adapters.gemini",
     "HistoryMemory": "agentcell.history.memory",
     "HistoryProvider": "agentcell.history.provider",
     "ImageAsset": "agentcell.assets.asset",
@@ -60,8 +64,10 @@ __all__ = [
     "Agent",
     "AgentcellError",
     "Answer",
+    "AnthropicModel",
     "FieldModality",
     "FieldSpec",
+    "GeminiModel",
     "HistoryMemory",
     "HistoryProvider",
     "ImageAsset",

@@ -63,12 +63,14 @@ def _turn(message: object, number: int, model: Model) -> Turn:
     if role == "tool" and not (isinstance(call_id, str) and call_id):
         raise _bad(model, f"Message {number} is a tool's result without its 'tool_call_id'.")
     calls = message.get("tool_calls") or ()
+    name = message.get("name")
     return Turn(
         role=role,
         parts=tuple(_parts(message.get("content"), role, number, model)),
         calls=tuple(_call(call, number, model) for call in calls) if role == "assistant" else (),
         opaque=tuple(message.get("opaque") or ()) if role == "assistant" else (),
         call_id=call_id if role == "tool" else "",
+        name=name if role == "tool" and isinstance(name, str) else "",
     )
 
 

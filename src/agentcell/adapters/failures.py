@@ -12,6 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agentcell.adapters.failure_codes import (
+    FILTERED,
+    LARGE,
+    NO_IMAGES,
+    NO_KEY,
+    NO_MODEL,
+    QUOTA,
+    STATUS_OF,
+    TOO_LONG,
+    codes_of,
+    error_object,
+    retry_delay,
+)
 from agentcell.adapters.retry import retry_after_seconds
 from agentcell.errors import (
     AuthenticationError,
@@ -40,51 +53,6 @@ _KEY_SHAPES = re.compile(
     r"|(?<=Bearer )\S+"
     r"|\b[A-Za-z0-9_-]{2,}\*{3,}[A-Za-z0-9_-]*",
 )
-
-# Codes and types in the bodies of errors: OpenAI's (SDK 3.57 and its guide to error codes, read
-# 2026-11-29), and those of servers that speak its protocol.
-_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
-_FILTERED = {
-    "content_policy_violation",
-    "moderation_blocked",
-    "image_content_policy_violation",
-    "content_filter",
-    "bio_policy",
-    "misalignment_policy_violation",
-}
-_LARGE = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"}
-_NO_MODEL = {"model_not_found", "model_not_available"}
-# How servers that people run themselves say that their model has no eyes: llama.cpp with status
-# 500, vLLM and Ollama with 400.
-_NO_IMAGES = re.compile(
-    r"image input is not supported|not a multimodal model|data required for image input"
-    r"|does not support (images?|vision|multimodal)",
-    re.IGNORECASE,
-)
-_STATUS_OF = {
-    "rate_limit_exceeded": 429,
-    "rate_limit_error": 429,
-    "too_many_requests": 429,
-    "tokens": 429,
-    "requests": 429,
-    "overloaded_error": 529,
-    "overloaded": 529,
-    "slow_down": 503,
-    "server_error": 500,
-    "internal_error": 500,
-    "internal_server_error": 500,
-    "api_error": 500,
-    "timeout": 504,
-    "timeout_error": 504,
-    "invalid_request_error": 400,
-    "invalid_prompt": 400,
-    "authentication_error": 401,
-    "invalid_api_key": 401,
-    "permission_error": 403,
-    "permission_denied": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-}
 
 _LASTING = re.compile(r"CERTIFICATE|SSL|not known|nodename|No address|getaddrinfo", re.IGNORECASE)
 
@@ -135,17 +103,24 @@ def redacted(text: str, key: str = "") -> str:
     return _KEY_SHAPES.sub(_REDACTED, text)
 
 
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """Return the service's name for the request; Anthropic's header has no "x-"."""
+    return headers.get("x-request-id") or headers.get("request-id")
+
+
 def from_answer(
     origin: Origin, status: int, headers: Mapping[str, str], body: bytes | str
 ) -> ModelError:
     """Return the error that a service answered with `status`."""
-    error = _error_object(body)
-    request_id = headers.get("x-request-id") or headers.get("request-id") or origin.request_id
+    error = error_object(body)
+    named = error.get("request_id")
+    request_id = request_id_of(headers) or (named if isinstance(named, str) else origin.request_id)
     asked = retry_after_seconds(headers)
+    asked = retry_delay(error) if asked is None else asked
     facts = {"status": status, "request_id": request_id, "retry_after": asked}
     said = _said(error, body, origin.key)
     problem = f"{origin.name} answered {status}: {said}" if said else _bare(origin, status)
-    failure = _classified(origin, status, _codes(error), problem, facts)
+    failure = _classified(origin, status, codes_of(error), problem, facts)
     if (wish := headers.get("x-should-retry")) in {"true", "false"}:
         failure.retryable = wish == "true"
     return failure
@@ -154,15 +129,15 @@ def from_answer(
 def from_event(origin: Origin, error: Mapping[str, Any] | str) -> ModelError:
     """Return the error that came as an event of a stream that had begun with status 200."""
     known = error if isinstance(error, Mapping) else {"message": error}
-    codes = _codes(known)
+    codes = codes_of(known)
     status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), None)
     if status is None:
-        status = next((_STATUS_OF[code] for code in codes if code in _STATUS_OF), None)
+        status = next((STATUS_OF[code] for code in codes if code in STATUS_OF), None)
     if status is None:
-        status = 429 if codes & _QUOTA else 400 if codes & (_FILTERED | _LARGE) else None
+        status = 429 if codes & QUOTA else 400 if codes & (FILTERED | LARGE) else None
     said = _said(known, "", origin.key) or "no reason was given"
     problem = f"{origin.name} broke off its answer: {said}"
-    facts = {"status": status, "request_id": origin.request_id, "retry_after": None}
+    facts = {"status": status, "request_id": origin.request_id, "retry_after": retry_delay(known)}
     return _classified(origin, status or 500, codes, problem, facts)
 
 
@@ -251,23 +226,23 @@ def _kind(  # noqa: C901, PLR0911 (a table in the order of its tests)
 ) -> tuple[type[ModelError], str]:
     wait = "wait a little, then run the cell again."
     key = f"check {origin.key_variable} or api_key" if origin.key_variable else "check api_key"
-    if status == 402 or codes & _QUOTA:  # noqa: PLR2004
+    if status == 402 or codes & QUOTA:  # noqa: PLR2004
         return QuotaExceeded, "add credit to the account, or use another model: `-m local`."
     if status == 429:  # noqa: PLR2004
         return RateLimited, wait
-    if codes & _FILTERED:
+    if codes & FILTERED:
         return ContentFiltered, "word the question differently, or leave the attachment out."
-    if _NO_IMAGES.search(problem):
+    if NO_IMAGES.search(problem):
         return BadRequest, "leave the image out, or use a model that takes images."
-    if status == 413 or codes & _LARGE:  # noqa: PLR2004
+    if status == 413 or codes & LARGE or (status == 400 and TOO_LONG.search(problem)):  # noqa: PLR2004
         return TooLarge, "send less: a smaller file, or start the conversation over."
-    if status in {401, 403}:
+    if status in {401, 403} or codes & NO_KEY:
         return (
             AuthenticationError,
             f"{key}; a key that is refused may be old or of another account.",
         )
     if status == 404:  # noqa: PLR2004
-        if codes & _NO_MODEL or "model" in problem.partition(f"{origin.name} answered")[2].lower():
+        if codes & NO_MODEL or "model" in problem.partition(f"{origin.name} answered")[2].lower():
             return UnknownModel, "check the model's name."
         return BadRequest, "check the address (base_url); it often ends in /v1."
     if status == 408:  # noqa: PLR2004
@@ -283,29 +258,6 @@ def _kind(  # noqa: C901, PLR0911 (a table in the order of its tests)
 
 def _bare(origin: Origin, status: int) -> str:
     return f"{origin.name} answered {status} and gave no reason."
-
-
-def _error_object(body: bytes | str) -> Mapping[str, Any]:
-    """Return the error in a body: ``{"error": {…}}``, ``{"error": "…"}``, ``{"detail": …}``."""
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return {}
-    if isinstance(document, list) and document:  # Google's compatible endpoint sends a list
-        document = document[0]
-    if not isinstance(document, dict):
-        return {"message": str(document)}
-    error = document.get("error")
-    if isinstance(error, dict):
-        return error
-    if isinstance(error, str):
-        return {**document, "message": document.get("message") or error}
-    return document
-
-
-def _codes(error: Mapping[str, Any]) -> set[str]:
-    names = ("code", "type", "status", "error_code")
-    return {str(error[name]).lower() for name in names if isinstance(error.get(name), (str, int))}
 
 
 def _said(error: Mapping[str, Any], body: bytes | str, key: str) -> str:

@@ -17,6 +17,7 @@ from agentcell.adapters.openai_models import sampling_instead, thinks
 from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, ResponsesDecoder
 from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
+from agentcell.adapters.segments import kept_items, split_text
 from agentcell.adapters.settings import ToolChoice
 from agentcell.assets.limits import OPENAI
 from agentcell.messages import Message, ToolCall
@@ -130,9 +131,10 @@ def _assistant(turn: Turn) -> Iterator[dict[str, Any]]:
     A reasoning item must stand before the item that it led to. The text and the calls are those
     of the message, which may have been changed since; the kept parts only say where and how.
     """
-    kept = [part["item"] for part in turn.opaque if _is_ours(part)]
+    kept = kept_items(turn.opaque, OPAQUE)
     calls = {call.id: call for call in turn.calls}
-    texts = _split(turn.text, [item["length"] for item in kept if item["type"] == "message"])
+    lengths = [item["length"] for item in kept if item["type"] == "message"]
+    texts = split_text(turn.text, lengths, SEPARATOR)
     for item in kept:
         match item["type"]:
             case "message":
@@ -145,21 +147,6 @@ def _assistant(turn: Turn) -> Iterator[dict[str, Any]]:
                 yield dict(item)
     yield from (_message(text, None) for text in texts)
     yield from map(_call, calls.values())
-
-
-def _split(text: str, lengths: list[int]) -> list[str]:
-    """Return `text` as the messages that it came in, or whole if it is not what came."""
-    texts, at = [], 0
-    for length in lengths:
-        texts.append(text[at : at + length])
-        at += length + len(SEPARATOR)
-    if SEPARATOR.join(texts) == text:
-        return texts
-    return [text] if text else []
-
-
-def _is_ours(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("provider") == OPAQUE
 
 
 def _message(text: str, phase: object) -> dict[str, Any]:

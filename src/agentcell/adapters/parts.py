@@ -72,6 +72,8 @@ class Turn:
     opaque: tuple[Any, ...] = ()
     call_id: str = ""
     """For a tool's result: the call that it answers."""
+    name: str = ""
+    """For a tool's result: the tool's name, where the message says it."""
 
     @property
     def text(self) -> str:

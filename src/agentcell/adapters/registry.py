@@ -45,6 +45,8 @@ class ProviderInfo:
         The model of the provider's name alone; None if one must be named.
     key_variable
         The environment variable that holds its key; None if it needs none.
+    other_key_variables
+        Others that may hold it.
     known_models
         Some of its models, for completion.
     prefixes
@@ -57,6 +59,7 @@ class ProviderInfo:
     factory: Factory | str
     default_model: str | None = None
     key_variable: str | None = None
+    other_key_variables: tuple[str, ...] = ()
     known_models: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     source: str = "built-in"
@@ -64,7 +67,8 @@ class ProviderInfo:
     @property
     def has_key(self) -> bool:
         """Whether the environment holds its key."""
-        return bool(self.key_variable and os.environ.get(self.key_variable, "").strip())
+        names = (self.key_variable, *self.other_key_variables)
+        return any(name and os.environ.get(name, "").strip() for name in names)
 
 
 # Ids from the openai SDK 3.57's own list, read 2026-11-29; without those about to be shut off.
@@ -86,6 +90,43 @@ _OPENAI_MODELS = (
     "gpt-4.1-mini",
     "gpt-4o",
     "gpt-4o-mini",
+)
+# From the anthropic SDK 2.14's own list, read 2026-11-29; without those about to be shut off.
+_ANTHROPIC_MODELS = (
+    "claude-fable-5-2",
+    "claude-mythos-5-2",
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+    "claude-fable-5-1",
+    "claude-mythos-5-1",
+    "claude-opus-5",
+    "claude-sonnet-5",
+    "claude-opus-4-8",
+    "claude-opus-4-7",
+    "claude-opus-4-6",
+    "claude-sonnet-4-6",
+    "claude-haiku-4-5",
+)
+# From the google-genai SDK 3.6's own list, read 2026-11-29: those that answer in text.
+_GEMINI_MODELS = (
+    "gemini-4-argon",
+    "gemini-4-carbon",
+    "gemini-4-hydrogen",
+    "gemini-4-neon",
+    "gemini-3.8-flash",
+    "gemini-3.7-flash",
+    "gemini-3.6-flash",
+    "gemini-3.5-flash",
+    "gemini-3.5-flash-lite",
+    "gemini-3.1-pro-preview",
+    "gemini-3.1-flash-lite",
+    "gemini-2.5-pro",
+    "gemini-2.5-flash",
+    "gemini-2.5-flash-lite",
+    "gemini-pro-latest",
+    "gemini-flash-latest",
+    "gemini-flash-lite-latest",
 )
 _SERVERS = "agentcell.adapters.local_servers"
 
@@ -110,6 +151,24 @@ _BUILT_IN = (
         default_model="gpt-6-luna",
         key_variable="OPENAI_API_KEY",
         known_models=_OPENAI_MODELS,
+    ),
+    ProviderInfo(
+        name="anthropic",
+        factory="agentcell.adapters.anthropic:AnthropicModel",
+        default_model="claude-haiku-5-5",
+        key_variable="ANTHROPIC_API_KEY",
+        other_key_variables=("ANTHROPIC_AUTH_TOKEN",),
+        known_models=_ANTHROPIC_MODELS,
+        prefixes=("claude-",),
+    ),
+    ProviderInfo(
+        name="gemini",
+        factory="agentcell.adapters.gemini:GeminiModel",
+        default_model="gemini-3.8-flash",
+        key_variable="GEMINI_API_KEY",
+        other_key_variables=("GOOGLE_API_KEY",),
+        known_models=_GEMINI_MODELS,
+        prefixes=("gemini-",),
     ),
     ProviderInfo(name="ollama", factory=f"{_SERVERS}:OllamaModel"),
     ProviderInfo(name="lmstudio", factory=f"{_SERVERS}:LMStudioModel"),

@@ -67,6 +67,8 @@ class RemoteModel(Model):
     """
 
     key_variable: ClassVar[str] = ""
+    key_variables: ClassVar[tuple[str, ...]] = ()
+    """Where the key is looked for, first to last; empty: in `key_variable` alone."""
     url_variable: ClassVar[str] = ""
     default_url: ClassVar[str] = ""
     path: ClassVar[str] = ""
@@ -120,10 +122,15 @@ class RemoteModel(Model):
         """Whether that is on this machine or network."""
         return addresses.is_local_address(self.base_url)
 
+    def _key_variable(self) -> str:
+        """Return the first of the variables that is set, else the one to tell people of."""
+        found = (name for name in self.key_variables if addresses.from_environment(name))
+        return next(found, self.key_variable)
+
     def _key(self) -> str:
         return addresses.resolve_key(
             given=self._given_key,
-            variable=self.key_variable,
+            variable=self._key_variable(),
             url=self.base_url,
             url_was_argument=self._given_url is not None,
             is_own_server=self.is_own_server,
@@ -207,7 +214,8 @@ class RemoteModel(Model):
         try:
             # The client reads this for each piece of the body, so from here on it means silence.
             response.request.extensions["timeout"]["read"] = prepared.timeouts.silence
-            origin = prepared.origin.with_request_id(response.headers.get("x-request-id"))
+            request_id = failures.request_id_of(response.headers)
+            origin = prepared.origin.with_request_id(request_id)
             async with contextlib.aclosing(
                 read_answer(response, self.decoder(origin), origin, prepared.timeouts)
             ) as answer:
@@ -237,7 +245,7 @@ class RemoteModel(Model):
             model=self.model_name,
             address=self.base_url,
             key=key,
-            key_variable=self.key_variable,
+            key_variable=self._key_variable(),
             is_local=self.is_local or self.is_own_server,
             fixes=self.fixes(),
         )

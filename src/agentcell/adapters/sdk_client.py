@@ -1,0 +1,137 @@
+"""A prepared request, to the answer to it, through a vendor's own client.
+
+The client holds the connection, the credentials and the addresses, and its retries are off. The
+request is posted as ready bytes and the answer taken as raw bytes: building the client's typed
+objects costs about twenty times as much as reading the lines. OpenAI's and Anthropic's clients
+are made by one generator, and so have one shape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agentcell.adapters import failures
+from agentcell.adapters.answer import broken
+from agentcell.adapters.connection import shared_client
+from agentcell.adapters.remote import Prepared, RemoteModel
+from agentcell.errors import ModelError
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class SdkModel(RemoteModel):
+    """One model that is reached through its vendor's client."""
+
+    headers_variable: ClassVar[str] = ""
+    """The variable in which the client finds headers to send, a line each."""
+    account_headers: ClassVar[tuple[str, ...]] = ()
+    """Headers that the client fills from other variables."""
+
+    def sdk(self) -> Any:
+        """Import the vendor's package and return it."""
+        raise NotImplementedError
+
+    def new_client(self, **options: Any) -> Any:
+        """Return the vendor's asynchronous client."""
+        raise NotImplementedError
+
+    async def send(self, prepared: Prepared) -> httpx2.Response:
+        """Send one request and return its answer, whose body is still to be read."""
+        import httpx2
+
+        sdk = self.sdk()
+        client = await self._client(prepared)
+        timeouts = prepared.timeouts
+        limits = httpx2.Timeout(
+            timeouts.first_byte, connect=timeouts.connect, pool=timeouts.connect
+        )
+        try:
+            answer: Any = await client.post(
+                self.path,
+                cast_to=httpx2.Response,
+                content=prepared.data,
+                options={"headers": {**_STREAM, **prepared.headers}, "timeout": limits},
+                stream=True,
+                stream_cls=sdk.AsyncStream[Any],
+            )
+        except (sdk.APIError, httpx2.HTTPError) as error:
+            failure = _failure(error, prepared, sdk)
+            _redact(error, prepared.origin.key)
+            raise failure from error
+        return answer  # type: ignore[no-any-return]
+
+    async def _client(self, prepared: Prepared) -> Any:
+        """Return this model's client on the running loop."""
+        loop = asyncio.get_running_loop()
+        identity = (prepared.origin.key, prepared.origin.address)
+        with _lock:
+            of_model = _clients.setdefault(self, weakref.WeakKeyDictionary())
+            known = of_model.get(loop)
+        if known is not None and known[0] == identity and not known[1].is_closed():
+            return known[1]
+        client = self.new_client(
+            api_key=prepared.origin.key,
+            base_url=prepared.origin.address,
+            max_retries=0,
+            http_client=await shared_client(),
+            default_headers=self._own_headers(prepared),
+        )
+        with _lock:
+            of_model[loop] = (identity, client)
+        return client
+
+    def _own_headers(self, prepared: Prepared) -> dict[str, Any]:
+        """Return what keeps the vendor's headers in the environment from a local server."""
+        if not prepared.origin.is_local:
+            return {}
+        sdk = self.sdk()
+        own = set(self.account_headers)
+        for line in os.environ.get(self.headers_variable, "").splitlines():
+            name, colon, _ = line.partition(":")
+            if colon and name.strip():
+                own.add(name.strip())
+        headers = {name: sdk.Omit() for name in own if name.lower() != "authorization"}
+        return {**headers, "Authorization": f"Bearer {prepared.origin.key}"}
+
+
+_STREAM = {"Accept": "text/event-stream"}
+
+_lock = threading.Lock()
+_Known = tuple[tuple[str, str], Any]
+_clients: weakref.WeakKeyDictionary[
+    RemoteModel, weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Known]
+] = weakref.WeakKeyDictionary()
+"""Each model's client on each loop. Kept here, so that a model stays a value that can be copied
+and pickled."""
+
+
+def _failure(error: Exception, prepared: Prepared, sdk: Any) -> ModelError:
+    import httpx2
+
+    origin = prepared.origin
+    if isinstance(error, sdk.APIStatusError):
+        answer = error.response
+        return failures.from_answer(origin, answer.status_code, answer.headers, answer.content)
+    cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) else error
+    if isinstance(cause, httpx2.HTTPError):
+        timeouts = prepared.timeouts
+        return broken(cause, origin, timeouts, timeouts.first_byte)
+    return failures.broken_off(origin, failures.redacted(str(error), origin.key))
+
+
+def _redact(error: BaseException, key: str) -> None:
+    """Take the key out of the client's own error, which goes along as the cause of ours."""
+    error.args = tuple(
+        failures.redacted(arg, key) if isinstance(arg, str) else arg for arg in error.args
+    )
+    for name in ("message", "body"):
+        value = getattr(error, name, None)
+        if isinstance(value, str):
+            setattr(error, name, failures.redacted(value, key))
+        elif isinstance(value, dict):
+            setattr(error, name, None)

@@ -1,0 +1,106 @@
+"""A script, to Anthropic's Messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from http_server import ProviderServer, server_event
+from replies import Reply, pieces
+
+_ENDS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+
+
+class AnthropicServer(ProviderServer):
+    """Speaks Anthropic's Messages. Its base address may end in ``/v1`` or not."""
+
+    path = "/v1/messages"
+    request_id_header = "request-id"
+
+    def events(self, reply: Reply, model: str) -> Iterator[bytes]:
+        def event(kind: str, **values: Any) -> bytes:
+            return server_event({"type": kind, **values}, reply.newline, name=kind)
+
+        whole = self.document(reply, model)
+        blocks = whole["content"]
+        start = {**whole, "content": [], "stop_reason": None, "stop_details": None}
+        if reply.usage is not None:
+            start["usage"] = {**whole["usage"], "output_tokens": 1, "output_tokens_details": None}
+        yield event("message_start", message=start)
+        yield event("ping")
+        for index, block in enumerate(blocks):
+            empty: dict[str, Any] = {
+                "text": {"type": "text", "text": ""},
+                "thinking": {"type": "thinking", "thinking": "", "signature": ""},
+                "tool_use": {**block, "input": {}},
+            }[block["type"]]
+            yield event("content_block_start", index=index, content_block=empty)
+            for delta in self._deltas(block, reply):
+                yield event("content_block_delta", index=index, delta=delta)
+            yield event("content_block_stop", index=index)
+        end = {name: whole[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
+        usage = {"usage": whole["usage"]} if reply.usage is not None else {}
+        yield event("message_delta", delta=end, **usage)
+        yield event("message_stop")
+
+    @staticmethod
+    def _deltas(block: dict[str, Any], reply: Reply) -> Iterator[dict[str, Any]]:
+        match block["type"]:
+            case "text":
+                yield from ({"type": "text_delta", "text": piece} for piece in reply.text)
+            case "thinking":
+                for piece in reply.thinking:
+                    yield {"type": "thinking_delta", "thinking": piece}
+                yield {"type": "signature_delta", "signature": block["signature"]}
+            case "tool_use":
+                call = next(call for call in reply.calls if call.id == block["id"])
+                yield {"type": "input_json_delta", "partial_json": ""}
+                for piece in pieces(call.arguments, call.pieces):
+                    yield {"type": "input_json_delta", "partial_json": piece}
+
+    def document(self, reply: Reply, model: str) -> dict[str, Any]:
+        whole: dict[str, Any] = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": self._blocks(reply),
+            "stop_reason": "refusal" if reply.refusal else _ENDS.get(reply.finish, reply.finish),
+            "stop_sequence": None,
+            "stop_details": None,
+        }
+        if reply.refusal:
+            details = {"type": "refusal", "category": "cyber", "explanation": reply.refusal}
+            whole["stop_details"] = details
+        if reply.usage is not None:
+            cached, thought = (*reply.usage[2:], 0, 0)[:2]
+            whole["usage"] = {
+                "input_tokens": reply.usage[0] - cached,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": cached,
+                "output_tokens": reply.usage[1],
+                "output_tokens_details": {"thinking_tokens": thought},
+            }
+        return whole
+
+    @staticmethod
+    def _blocks(reply: Reply) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = []
+        if reply.thinking:
+            thought = "".join(reply.thinking)
+            blocks.append({"type": "thinking", "thinking": thought, "signature": "EqQBCg-sealed"})
+        if reply.text:
+            blocks.append({"type": "text", "text": "".join(reply.text)})
+        for call in reply.calls:
+            try:
+                arguments = json.loads(call.arguments)
+            except ValueError:
+                arguments = call.arguments
+            block = {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
+            blocks.append(block)
+        return blocks
+
+    def error_event(self, error: Mapping[str, Any], newline: str) -> bytes:
+        body = {"type": "error", "error": dict(error)}
+        return server_event(body, newline, name="error")
