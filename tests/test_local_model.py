@@ -25,7 +25,7 @@ from agentcell.adapters.events import (
     Usage,
 )
 from agentcell.adapters.local.asked import read_asked
-from agentcell.adapters.local.phrasing import grammar
+from agentcell.adapters.local.phrasing import grammar, is_sound
 from agentcell.adapters.local.reply import literal
 from agentcell.adapters.local.speaker import speaker_for
 from agentcell.adapters.local.weights import SMOLLM2, weights_path
@@ -508,6 +508,25 @@ def test_the_grammar_has_no_way_to_another_number() -> None:
     assert "[0-9]" not in rules
 
 
+@pytest.mark.parametrize(
+    ("sentence", "value", "question", "sound"),
+    [
+        ("The total is 42.00.", "42.00", "What is the total?", True),
+        ("It is from ACME CO.", "ACME CO.", "Who sent it?", True),
+        ("You must reply by 5 Jan 2024.", "5 Jan 2024", "By when?", True),
+        ("The promotion is a promotion of -$5.00.", "-$5.00", "What was the promotion?", False),
+        ("It is the guest of Anna Kim.", "Anna Kim", "Who is the guest?", False),
+        ("One coffee is 29.00.", "29.00", "How much was one coffee?", False),
+        ("42.00.", "42.00", "What is the total?", False),
+        ("", "42.00", "What is the total?", False),
+    ],
+)
+def test_only_a_sentence_that_is_built_as_an_answer_is_shown(
+    sentence: str, value: str, question: str, *, sound: bool
+) -> None:
+    assert is_sound(sentence, value, question) is sound
+
+
 @real
 @pytest.mark.parametrize("value", ['say "x"', "back\\slash", "CO.", "a\tb", "价格 ¥3", "100%", "`"])
 def test_any_value_makes_a_grammar_that_the_server_takes(value: str) -> None:
@@ -614,6 +633,13 @@ def test_the_note_stands_only_before_the_first_answer() -> None:
     ]
 
     assert "built-in" not in answer(LocalModel(), messages)
+
+
+@real
+def test_an_agents_prompt_gets_no_note_for_people() -> None:
+    agent = Agent("helper", "Answer.", model=LocalModel(), prompt_template="{query}")
+
+    assert "built-in" not in agent.step({"query": "Say hello."})["answer"]
 
 
 def test_a_chinese_chat_is_declined_in_chinese_without_a_model() -> None:

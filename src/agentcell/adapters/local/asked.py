@@ -14,6 +14,7 @@ from agentcell.modality import FieldModality
 from agentcell.prompts.tags import find_tags, is_announcement
 
 _HEAD = re.compile(r"^(?:MESSAGE TO YOU|[^\W\d][\w ]{0,60}):[ \t]*$", re.MULTILINE)
+_PROMPT_HEAD = re.compile(r"^MESSAGE TO YOU:[ \t]*$", re.MULTILINE)
 _FORMAT_HEAD = re.compile(r"^RESPONSE FORMAT REQUIREMENTS:[ \t]*$", re.MULTILINE)
 _FIELDS_HEAD = re.compile(r"^REQUIRED OUTPUT FIELDS[^\n:]*:[ \t]*$", re.MULTILINE)
 """The heads under which an agent says what form the answer has (see `agents.output`)."""
@@ -55,6 +56,8 @@ class Asked:
         Where the text asks for a JSON object: its keys and what each is to hold.
     is_first
         Whether nothing was answered before.
+    is_program
+        Whether an agent's prompt asks, and not a person.
     """
 
     question: str
@@ -62,6 +65,7 @@ class Asked:
     attachments: tuple[Attachment, ...] = ()
     outputs: dict[str, str] | None = None
     is_first: bool = True
+    is_program: bool = False
 
     @property
     def language(self) -> str:
@@ -85,7 +89,8 @@ def read_asked(turns: Sequence[Turn]) -> Asked:
     """
     last = max((at for at, turn in enumerate(turns) if turn.role == "user"), default=-1)
     attachments, names = _attachments(turns, last)
-    text, outputs = _without_format(_own_text(turns[last])) if last >= 0 else ("", None)
+    own = _own_text(turns[last]) if last >= 0 else ""
+    text, outputs = _without_format(own)
     for name, tag in names.items():  # one content may have had several names
         if name != tag:
             text = text.replace(name, tag)
@@ -95,6 +100,7 @@ def read_asked(turns: Sequence[Turn]) -> Asked:
         attachments=attachments,
         outputs=outputs,
         is_first=not any(turn.role == "assistant" for turn in turns),
+        is_program=outputs is not None or bool(_PROMPT_HEAD.search(own)),
     )
 
 
@@ -155,7 +161,7 @@ def _without_format(text: str) -> tuple[str, dict[str, str] | None]:
     starts = [found.start() for found in (fields, form) if found]
     outputs = _keys(text[fields.end() :]) if fields else None
     own = text[: min(starts)] if starts else text
-    if starts or own.startswith("MESSAGE TO YOU:"):
+    if starts or _PROMPT_HEAD.search(own):
         own = _HEAD.sub("", own)
     return re.sub(r"\n{3,}", "\n\n", own).strip(), outputs
 

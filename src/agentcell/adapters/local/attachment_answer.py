@@ -18,9 +18,13 @@ from agentcell.adapters.local.document import Document, read_document
 from agentcell.adapters.local.evidence import Evidence
 from agentcell.adapters.local.finding import Named, asking_part, find
 from agentcell.adapters.local.guard import is_supported
+from agentcell.adapters.local.phrasing import is_sound
 from agentcell.adapters.local.structured import Field, fill
 from agentcell.adapters.local.voice import Voice
 from agentcell.errors import AgentcellError, ModelError
+
+_SAID_ABOVE = 0.78
+"""A line that answers less surely is quoted and not put in a sentence: that would sound sure."""
 
 NOTHING_SPOKEN = Usage(input_tokens=0, output_tokens=0)
 """What an answer takes that no model had a part in."""
@@ -162,7 +166,7 @@ async def _sentence(
     if isinstance(voice, ModelError):
         return f"\n\n{reply.speechless_note(voice)}", NOTHING_SPOKEN
     best = lines[0]
-    if len(lines) > 1 or not best.value:
+    if len(lines) > 1 or not best.value or best.score < _SAID_ABOVE:
         return "", NOTHING_SPOKEN
     question = asking_part(asked.plain)
     try:
@@ -171,7 +175,7 @@ async def _sentence(
         # The quote stands, and answers: what failed is only its wording.
         return f"\n\n{reply.speechless_note(error)}", NOTHING_SPOKEN
     usage = usage or Usage()
-    if sentence and is_supported(sentence, [best], question):
+    if is_sound(sentence, best.value, question) and is_supported(sentence, [best], question):
         return f"\n\n{sentence}", usage
     return "", usage
 

@@ -208,7 +208,7 @@ class LocalModel(Model):
             if self.gguf is not None and missing.model == str(self.gguf):
                 raise missing
             return missing
-        path = self.gguf or weights_path()
+        path = (self.gguf or weights_path()).absolute()
         alias = SMOLLM2.name if self.gguf is None else path.stem
         return Voice(speaker_for(path, alias), self.idle_seconds)
 
@@ -218,7 +218,7 @@ class LocalModel(Model):
         """Answer by the small model alone: nothing is attached."""
         is_own = self.gguf is not None
         voice = self._voice()
-        if voice is None or (asked.language != "en" and not is_own):
+        if voice is None or not asked.plain or (asked.language != "en" and not is_own):
             yield TextDelta(self._cannot_talk(asked, settings))
             yield NOTHING_SPOKEN
             yield Finished(reason="stop")
@@ -226,7 +226,7 @@ class LocalModel(Model):
         if isinstance(voice, LocalModelMissing):
             raise voice
         schema = settings.schema or (schema_of_outputs(asked.outputs) if asked.outputs else None)
-        if schema is None and asked.is_first and not is_own:
+        if schema is None and asked.is_first and not (is_own or asked.is_program):
             await voice.speaker.start()  # what is missing is told before anything is shown
             yield TextDelta(f"{reply.chat_note()}\n\n")
         async with aclosing(chat(voice, turns, settings, schema=schema)) as events:

@@ -28,6 +28,31 @@ _EXAMPLES = (
 )
 
 
+_JOINTS = frozenset(
+    [
+        "is",
+        "was",
+        "are",
+        "were",
+        "be",
+        "on",
+        "by",
+        "at",
+        "from",
+        "called",
+        "named",
+        "cost",
+        "costs",
+        "due",
+        "for",
+    ]
+)
+"""What may stand just before the value."""
+
+_LONG_WORD = 4
+_OF_ONE = re.compile(r"\b(?:one|each|single|apiece|per)\b", re.IGNORECASE)
+
+
 def opening() -> list[Message]:
     """Return the messages that stand before every question: the server keeps them read."""
     messages: list[Message] = [
@@ -65,6 +90,22 @@ def grammar(question: str, value: str) -> str:
             f"word ::= {' | '.join(words)}",
             f"value ::= {_literal(value)}",
         )
+    )
+
+
+def is_sound(sentence: str, value: str, question: str) -> bool:
+    """Tell whether `sentence` is built as an answer: no "a promotion of -$5.00" and the like.
+
+    A question about one of several, whose line gives the price of all, is not put in a sentence.
+    """
+    before = sentence.removesuffix(".").removesuffix(value.removesuffix(".")).strip().lower()
+    words = re.findall(r"[a-z]+", before)
+    long_words = [word for word in words if len(word) >= _LONG_WORD]
+    return (
+        bool(words)
+        and words[-1] in _JOINTS
+        and len(long_words) == len(set(long_words))
+        and not _OF_ONE.search(question)
     )
 
 
