@@ -213,6 +213,19 @@ def test_a_picture_without_text_is_not_guessed_at() -> None:
     assert chinese.startswith("我只能读文字，这张图片里没有文字。")
 
 
+def test_a_question_that_comes_with_a_photo_is_not_answered_from_an_older_receipt(
+    reader: LocalModel,
+) -> None:
+    photo = block(ImageAsset.from_bytes(png("green", (310, 200))), "photo")
+    earlier = [*asking("What is the total?", bill()), {"role": "assistant", "content": "42.00"}]
+
+    about_photo = answer(reader, [*earlier, *asking("What is in this picture?", photo)])
+    about_bill = answer(reader, [*earlier, *asking(f"And the total on {TAG}?", photo)])
+
+    assert about_photo.startswith("I can only read text; this image has none.")
+    assert about_bill == f"> `Total 42.00` — {TAG}"
+
+
 def test_thanks_are_not_answered_with_a_quote(reader: LocalModel) -> None:
     messages = [
         *asking("What is the total?", bill()),

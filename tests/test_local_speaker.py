@@ -372,6 +372,13 @@ def test_the_environments_proxies_are_not_asked(
 
 
 @real
+def test_half_a_character_does_not_stop_the_rest(speaker: Speaker) -> None:
+    events = asyncio.run(said(speaker, "Say \ud83d hello 😀."))
+
+    assert isinstance(events[-1], Finished)
+
+
+@real
 def test_messages_that_do_not_fit_are_refused_with_both_numbers(speaker: Speaker) -> None:
     with pytest.raises(TooLong, match=r"reads at most 4,096") as caught:
         asyncio.run(said(speaker, "word " * 5000))

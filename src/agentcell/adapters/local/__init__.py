@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentcell.adapters.local.model import LocalModel
+    from agentcell.adapters.local.status import LocalStatus, local_status
+    from agentcell.adapters.local.weights import fetch
 
 __all__ = ["LocalModel", "LocalStatus", "fetch", "local_status"]
 

@@ -18,10 +18,12 @@ from agentcell.adapters.local.document import Document, read_document
 from agentcell.adapters.local.evidence import Evidence
 from agentcell.adapters.local.finding import Named, asking_part, find
 from agentcell.adapters.local.guard import is_supported
+from agentcell.adapters.local.mention import mentioned
 from agentcell.adapters.local.phrasing import is_sound
 from agentcell.adapters.local.structured import Field, fill
 from agentcell.adapters.local.voice import Voice
 from agentcell.errors import AgentcellError, ModelError
+from agentcell.modality import FieldModality
 
 _SAID_ABOVE = 0.78
 """A line that answers less surely is quoted and not put in a sentence: that would sound sure."""
@@ -69,7 +71,7 @@ async def answer_from_attachments(
     warming = asyncio.ensure_future(voice.warm()) if speaks and isinstance(voice, Voice) else None
     try:
         documents, notes = await _documents(asked)
-        readable = [(tag, document) for tag, document in documents if document.rows]
+        readable, silent = _readable(asked, documents)
         lines: Sequence[Evidence] = ()
         if readable:
             found = await asyncio.to_thread(find, asked.question, readable, asked.meant)
@@ -77,8 +79,7 @@ async def answer_from_attachments(
         for event in _quoted(lines, language):
             yield event
         if not readable:
-            kinds = [each.asset.modality for each in asked.attachments]
-            yield TextDelta(reply.no_text(kinds, language))
+            yield TextDelta(reply.no_text(silent, language))
         elif not lines:
             yield TextDelta(reply.nothing_found(readable, found.near, language))
         usage = NOTHING_SPOKEN
@@ -105,12 +106,11 @@ async def fill_from_attachments(asked: Asked, fields: Sequence[Field]) -> AsyncG
         If an attachment that came with the question cannot be read.
     """
     documents, _ = await _documents(asked)
-    readable = [(tag, document) for tag, document in documents if document.rows]
-    kinds = [each.asset.modality for each in asked.attachments]
+    readable, silent = _readable(asked, documents)
     nothing = (
         reply.no_line([tag for tag, _ in readable], asked.language)
         if readable
-        else reply.no_text(kinds, asked.language)
+        else reply.no_text(silent, asked.language)
     )
     values, lines = await asyncio.to_thread(
         fill, fields, asked.question, readable, first=asked.meant, nothing=nothing
@@ -142,6 +142,21 @@ async def _documents(asked: Asked) -> tuple[list[Named], list[str]]:
             raise error
         notes.append(reply.unread_note(each.tag, error, asked.language))
     return documents, notes
+
+
+def _readable(asked: Asked, documents: Sequence[Named]) -> tuple[list[Named], list[FieldModality]]:
+    """Return the documents to look in; or none, and the kinds of those that hold no text.
+
+    A question that comes with pictures of no text is about them, not about what came before.
+    """
+    readable = [(tag, document) for tag, document in documents if document.rows]
+    new = [each for each in asked.attachments if each.is_new]
+    held = {tag for tag, _ in readable}
+    if new and not any(each.tag in held for each in new):
+        named, _ = mentioned(asked.question, [each.tag for each in asked.attachments])
+        if all(asked.attachments[at].is_new for at in named):
+            return [], [each.asset.modality for each in new]
+    return readable, [each.asset.modality for each in asked.attachments]
 
 
 def _quoted(lines: Sequence[Evidence], language: str) -> list[Event]:

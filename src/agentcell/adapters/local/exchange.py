@@ -59,6 +59,7 @@ async def exchange(endpoint: Endpoint, body: dict[str, Any]) -> AsyncGenerator[E
 
     alias = body["model"]
     body = {**body, "stream": True, "stream_options": {"include_usage": True}}
+    data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")  # half characters: ?
     decoder = EventDecoder()
     finished: Finished | None = None
     # A client for each request: no connection is kept, so none can have gone stale, and none
@@ -66,12 +67,15 @@ async def exchange(endpoint: Endpoint, body: dict[str, Any]) -> AsyncGenerator[E
     async with (
         httpx2.AsyncClient(
             base_url=endpoint.address,
-            headers={"Authorization": f"Bearer {endpoint.key}"},
+            headers={
+                "Authorization": f"Bearer {endpoint.key}",
+                "Content-Type": "application/json",
+            },
             timeout=httpx2.Timeout(_SILENCE_SECONDS, connect=5.0),
             trust_env=False,
             verify=False,
         ) as client,
-        client.stream("POST", "/v1/chat/completions", json=body) as response,
+        client.stream("POST", "/v1/chat/completions", content=data) as response,
     ):
         if response.status_code != _OK:
             await response.aread()

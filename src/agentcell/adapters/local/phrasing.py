@@ -27,26 +27,7 @@ _EXAMPLES = (
     ("By when must I reply?", "5 Jan 2024", "You must reply by 5 Jan 2024."),
 )
 
-
-_JOINTS = frozenset(
-    [
-        "is",
-        "was",
-        "are",
-        "were",
-        "be",
-        "on",
-        "by",
-        "at",
-        "from",
-        "called",
-        "named",
-        "cost",
-        "costs",
-        "due",
-        "for",
-    ]
-)
+_JOINT = re.compile(r"\b(?:is|was|are|were|be|on|by|at|from|called|named|costs?|due|for)$")
 """What may stand just before the value."""
 
 _LONG_WORD = 4
@@ -102,8 +83,7 @@ def is_sound(sentence: str, value: str, question: str) -> bool:
     words = re.findall(r"[a-z]+", before)
     long_words = [word for word in words if len(word) >= _LONG_WORD]
     return (
-        bool(words)
-        and words[-1] in _JOINTS
+        bool(_JOINT.search(before))
         and len(long_words) == len(set(long_words))
         and not _OF_ONE.search(question)
     )
