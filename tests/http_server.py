@@ -33,6 +33,8 @@ class ProviderServer:
         The base address to give to a model, ``http://127.0.0.1:<port>/v1``.
     requests
         What came in, in order.
+    asked
+        Set when the first request came in.
     disconnected
         Set when a client hung up before its answer was at an end; `disconnects` counts them.
     """
@@ -46,6 +48,7 @@ class ProviderServer:
         self._key = key
         self._lock = threading.Lock()
         self.requests: list[Request] = []
+        self.asked = threading.Event()
         self.disconnected = threading.Event()
         self.disconnects = 0
         self.closing = threading.Event()
@@ -96,6 +99,7 @@ class ProviderServer:
         """Record `request` and return its reply."""
         with self._lock:
             self.requests.append(request)
+            self.asked.set()
             if request.method == "GET" and request.path.endswith("/models"):
                 models = {"object": "list", "data": [{"id": self.model, "object": "model"}]}
                 return Reply(raw=json.dumps(models), headers={"content-type": "application/json"})

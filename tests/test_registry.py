@@ -56,6 +56,12 @@ def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("gpt-4.1", "openai", "gpt-4.1"),
         ("gpt-99-whatever", "openai", "gpt-99-whatever"),
         ("o3", "openai", "o3"),
+        ("anthropic/claude-opus-5-5", "anthropic", "claude-opus-5-5"),
+        ("claude-of-tomorrow", "anthropic", "claude-of-tomorrow"),
+        ("anthropic", "anthropic", "claude-haiku-5-5"),
+        ("gemini:gemini-4-argon", "gemini", "gemini-4-argon"),
+        ("gemini-flash-latest", "gemini", "gemini-flash-latest"),
+        ("gemini", "gemini", "gemini-3.8-flash"),
         ("openai", "openai", "gpt-6-luna"),
         ("ollama/qwen2.5:7b", "ollama", "qwen2.5:7b"),
         ("ollama:qwen2.5:7b", "ollama", "qwen2.5:7b"),
@@ -84,6 +90,23 @@ def test_no_name_means_the_provider_whose_key_is_set(monkeypatch: pytest.MonkeyP
     assert resolve().name == "openai/gpt-6-luna"
     monkeypatch.setenv("OPENAI_API_KEY", " ")
     assert registry.default_name() == "local"
+
+
+@pytest.mark.parametrize(
+    ("variable", "provider"),
+    [
+        ("ANTHROPIC_API_KEY", "anthropic"),
+        ("ANTHROPIC_AUTH_TOKEN", "anthropic"),
+        ("GEMINI_API_KEY", "gemini"),
+        ("GOOGLE_API_KEY", "gemini"),
+    ],
+)
+def test_each_variable_that_may_hold_a_key_makes_its_provider_the_one(
+    variable: str, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "k")
+
+    assert registry.default_name() == provider
 
 
 def test_no_name_means_what_the_environment_says_above_all(

@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_SIZES = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
+_KINDS = {
+    *("text", "inlineData", "fileData", "functionCall", "functionResponse"),
+    *("executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
+}
+"""What a part of Gemini's may hold, one of them."""
 
 
 def check_anthropic(body: Mapping[str, Any]) -> None:
@@ -58,7 +62,7 @@ def check_gemini(body: Mapping[str, Any]) -> None:
         assert parts, "a content says something"
         assert content["role"] in {"user", "model"}
         for part in parts:
-            assert len(part.keys() & _SIZES) == 1, part
+            assert len(part.keys() & _KINDS) == 1, part
         answered = [_named(p["functionResponse"]) for p in parts if "functionResponse" in p]
         assert answered == calls, "each call is answered, in the next content"
         calls = [_named(part["functionCall"]) for part in parts if "functionCall" in part]

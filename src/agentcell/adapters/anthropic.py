@@ -53,6 +53,7 @@ class AnthropicModel(SdkModel):
 
     provider = "anthropic"
     media_limits = ANTHROPIC
+    package = "anthropic"
     key_variable = "ANTHROPIC_API_KEY"
     key_variables = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
     url_variable = "ANTHROPIC_BASE_URL"
@@ -86,12 +87,6 @@ class AnthropicModel(SdkModel):
     def base_url(self) -> str:
         """The address that requests go to; a ``/v1`` at its end is the path's, not its own."""
         return super().base_url.removesuffix("/v1")
-
-    def sdk(self) -> Any:
-        """Import Anthropic's package and return it."""
-        import anthropic
-
-        return anthropic
 
     def new_client(self, **options: Any) -> Any:
         """Return Anthropic's asynchronous client."""

@@ -19,17 +19,12 @@ def is_openai(url: str) -> bool:
 class OpenAIProtocolModel(SdkModel):
     """One model that is reached through OpenAI's client."""
 
+    package = "openai"
     key_variable = "OPENAI_API_KEY"
     url_variable = "OPENAI_BASE_URL"
     default_url = "https://api.openai.com/v1"
     headers_variable = "OPENAI_CUSTOM_HEADERS"
     account_headers = ("OpenAI-Organization", "OpenAI-Project")
-
-    def sdk(self) -> Any:
-        """Import OpenAI's package and return it."""
-        import openai
-
-        return openai
 
     def new_client(self, **options: Any) -> Any:
         """Return OpenAI's asynchronous client."""

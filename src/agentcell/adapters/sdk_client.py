@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 import weakref
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentcell.adapters import failures
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 class SdkModel(RemoteModel):
     """One model that is reached through its vendor's client."""
 
+    package: ClassVar[str] = ""
+    """The name of the vendor's package."""
     headers_variable: ClassVar[str] = ""
     """The variable in which the client finds headers to send, a line each."""
     account_headers: ClassVar[tuple[str, ...]] = ()
@@ -34,7 +38,7 @@ class SdkModel(RemoteModel):
 
     def sdk(self) -> Any:
         """Import the vendor's package and return it."""
-        raise NotImplementedError
+        return import_module(self.package)
 
     def new_client(self, **options: Any) -> Any:
         """Return the vendor's asynchronous client."""
@@ -44,7 +48,7 @@ class SdkModel(RemoteModel):
         """Send one request and return its answer, whose body is still to be read."""
         import httpx2
 
-        sdk = self.sdk()
+        sdk = await self._loaded()
         client = await self._client(prepared)
         timeouts = prepared.timeouts
         limits = httpx2.Timeout(
@@ -64,6 +68,12 @@ class SdkModel(RemoteModel):
             _redact(error, prepared.origin.key)
             raise failure from error
         return answer  # type: ignore[no-any-return]
+
+    async def _loaded(self) -> Any:
+        """Return the vendor's package. To import it takes a second, so the loop must not wait."""
+        if self.package in sys.modules:
+            return self.sdk()
+        return await asyncio.to_thread(self.sdk)
 
     async def _client(self, prepared: Prepared) -> Any:
         """Return this model's client on the running loop."""
