@@ -17,6 +17,7 @@ from agentcell.agents.exchange import Step, ToolFinished, ToolStarted
 from agentcell.agents.observe import Observation, Standing, observe
 from agentcell.agents.output import check_outputs, schema_of
 from agentcell.agents.parts import (
+    askable,
     at_least,
     checked_model,
     checked_name,
@@ -295,7 +296,7 @@ class Agent:
             If the model refuses or fails; see `agentcell.errors`.
         """
         seen = self._observe(input, fields, outputs)
-        ended = whole(self.model, self._answer(seen, settings), self.approve)
+        ended = whole(askable(self.model), self._answer(seen, settings), self.approve)
         return remembered(seen, ended, self._history).output
 
     async def astep(
@@ -308,7 +309,7 @@ class Agent:
     ) -> dict[str, Any]:
         """Like `step`, without blocking the loop; sync tools run in a thread."""
         seen = self._observe(input, fields, outputs)
-        ended = await awhole(self.model, self._answer(seen, settings), self.approve)
+        ended = await awhole(askable(self.model), self._answer(seen, settings), self.approve)
         return remembered(seen, ended, self._history).output
 
     def stream(
@@ -341,7 +342,7 @@ class Agent:
     def _streamed(
         self, seen: Observation, settings: Mapping[str, Any] | None
     ) -> Iterator[StepEvent]:
-        for event in streamed(self.model, self._answer(seen, settings), self.approve):
+        for event in streamed(askable(self.model), self._answer(seen, settings), self.approve):
             if isinstance(event, StepFinished):
                 remembered(seen, event, self._history)
             yield event
@@ -349,7 +350,7 @@ class Agent:
     async def _astreamed(
         self, seen: Observation, settings: Mapping[str, Any] | None
     ) -> AsyncIterator[StepEvent]:
-        events = astreamed(self.model, self._answer(seen, settings), self.approve)
+        events = astreamed(askable(self.model), self._answer(seen, settings), self.approve)
         try:
             async for event in events:
                 if isinstance(event, StepFinished):

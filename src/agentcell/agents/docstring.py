@@ -26,7 +26,10 @@ def documented(function: Any) -> tuple[str, dict[str, str]]:
     """
     while isinstance(function, functools.partial):
         function = function.func
-    if inspect.isroutine(function) or inspect.isclass(function):
+    if inspect.isclass(getattr(function, "__self__", None)):
+        # getdoc would look for an inherited text on the class, whose attribute may be a tool
+        text = inspect.cleandoc(function.__doc__ or "")
+    elif inspect.isroutine(function) or inspect.isclass(function):
         text = inspect.getdoc(function) or ""
     else:
         text = inspect.getdoc(type(function).__call__) or inspect.getdoc(type(function)) or ""

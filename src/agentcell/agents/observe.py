@@ -230,7 +230,14 @@ def _skill_blocks(skills: Sequence[Skill], tags: TagRegistry) -> list[Block]:
 def _past(history: HistoryProvider | None, query: str) -> list[Message]:
     if history is None:
         return []
-    messages = list(history.get_messages(query, top_k=-1))
+    messages = history.get_messages(query, top_k=-1)
+    if not isinstance(messages, Iterable):
+        raise HistoryError(
+            f"{type(history).__name__}.get_messages gave {str(messages)[:60]!r}; a list of"
+            " messages was expected.",
+            fix="return [] where there are none.",
+        )
+    messages = list(messages)
     for message in messages:
         if not isinstance(message, Mapping) or not {"role", "content"} <= message.keys():
             raise HistoryError(

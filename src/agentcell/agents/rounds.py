@@ -6,7 +6,9 @@ What comes next is decided in `exchange`; here it is carried out: sync or async,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
+import json
 import time
 from collections.abc import (
     AsyncIterator,
@@ -40,7 +42,7 @@ from agentcell.agents.exchange import (
     unknown_tool,
 )
 from agentcell.agents.tools import Outcome, Tool, arun, named_tools, run
-from agentcell.errors import ModelError
+from agentcell.errors import ModelError, ToolError
 from agentcell.loop import LOOP
 from agentcell.messages import Message, ToolCall, content_text, media_blocks
 from agentcell.prompts.tags import TagRegistry
@@ -338,8 +340,17 @@ async def _awaited(answer: Any) -> Any:
     return await answer
 
 
-def _as_call(given: Mapping[str, Any]) -> ToolCall:
+def _as_call(given: Any) -> ToolCall:
+    if not isinstance(given, Mapping):
+        raise ToolError(
+            f"{str(given)[:60]!r} was given as a tool call; a ToolCall or a mapping was expected.",
+            fix='give {"id": "1", "name": "look_up", "arguments": {}}.',
+        )
     arguments = given.get("arguments") or {}
+    if isinstance(arguments, str):  # as services write them
+        with contextlib.suppress(ValueError):
+            arguments = json.loads(arguments)
+    call_id, name = str(given.get("id") or ""), str(given.get("name") or "")
     if isinstance(arguments, Mapping):
-        return ToolCall(str(given.get("id") or ""), given["name"], dict(arguments))
-    return ToolCall(str(given.get("id") or ""), given["name"], {}, str(arguments))
+        return ToolCall(call_id, name, dict(arguments))
+    return ToolCall(call_id, name, {}, str(given["arguments"]))

@@ -34,7 +34,13 @@ class Arguments:
 
     def __init__(self, function: Callable[..., Any], hidden: Collection[str] = ()) -> None:
         self.function_name = name_of(function)
-        signature = inspect.signature(function)
+        try:
+            signature = inspect.signature(function)
+        except (ValueError, TypeError) as error:  # of many classes written in C
+            raise ToolError(
+                f"Tool '{self.function_name}' does not say which parameters it takes.",
+                fix="write a function around it.",
+            ) from error
         hints = _hints(function, signature, self.function_name)
         unknown = [name for name in hidden if name not in signature.parameters]
         if unknown:
@@ -89,13 +95,14 @@ class Arguments:
     def _made(self, hints: Mapping[str, Any], texts: Mapping[str, str]) -> Any:
         import pydantic
         import pydantic_core
+        from pydantic.fields import FieldInfo
 
         fields: dict[str, Any] = {}
         for at, (name, parameter) in enumerate(self.parameters.items()):
             hint = hints.get(name, Any)
             default = ... if parameter.default is parameter.empty else parameter.default
             described = _annotated_text(hint) or texts.get(name) or None
-            if isinstance(default, pydantic.fields.FieldInfo):  # def f(x: int = Field(3, ge=0))
+            if isinstance(default, FieldInfo):  # def f(x: int = Field(3, ge=0))
                 described = default.description or described
                 marks = tuple(default.metadata)  # ge=0 and the like
                 hint = Annotated[(hint, *marks)] if marks else hint

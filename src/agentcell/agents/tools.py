@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +21,9 @@ from agentcell.prompts.tags import TagRegistry, announcement
 from agentcell.prompts.values import Tree
 
 __all__ = ["Hidden", "Tool", "acall", "as_tool", "call", "named_tools", "tool"]
+
+MAX_NUMBERS = 10_000
+"""Numbers of an array that a result may hold."""
 
 MAX_ERROR = 2_000
 """Characters of an error that a model is shown."""
@@ -76,10 +81,11 @@ class Tool:
     def __get__(self, instance: object, owner: type | None = None) -> Tool:
         """Make a tool of a decorated method, for the object whose method it is."""
         first = next(iter(self.arguments.parameters), None) if self.arguments else None
-        if instance is None or first != "self":
+        holder = {"self": instance, "cls": owner}.get(first or "")
+        if holder is None:
             return self
         bound = tool_of(
-            self.function.__get__(instance, owner),
+            self.function.__get__(holder, type(holder)),
             name=self.name,
             description=self.description,
             hidden=list(self.arguments.hidden) if self.arguments else (),
@@ -238,8 +244,8 @@ def as_tool(value: Any) -> Tool:
     return made
 
 
-def named_tools(values: Iterable[Any] | None) -> dict[str, Tool]:
-    """Return tools by name, in order.
+def named_tools(values: Any) -> dict[str, Tool]:
+    """Return one or several tools by name, in order; None gives ``{}``.
 
     Raises
     ------
@@ -247,7 +253,8 @@ def named_tools(values: Iterable[Any] | None) -> dict[str, Tool]:
         If two have the same name.
     """
     tools: dict[str, Tool] = {}
-    for value in values or ():
+    one = isinstance(values, Tool) or callable(values)
+    for value in [values] if one else values or ():
         made = as_tool(value)
         if made.name in tools:
             raise ToolError(
@@ -335,15 +342,7 @@ def result_content(name: str, result: Any, tags: TagRegistry | None = None) -> C
     AgentcellError
         If it has no text of its own.
     """
-    if isinstance(result, (bytes, bytearray)):
-        try:
-            result = asset_from_bytes(bytes(result))
-        except AttachmentError as error:
-            raise ToolError(
-                f"The tool '{name}' returned {len(result):,} bytes that are no image or PDF.",
-                fix="return text, or an ImageAsset or PdfAsset.",
-            ) from error
-    tree = Tree(result, name)
+    tree = Tree(result, name, _result_leaf(name))
     registry = tags or TagRegistry()
     blocks: list[Block] = []
 
@@ -357,6 +356,47 @@ def result_content(name: str, result: Any, tags: TagRegistry | None = None) -> C
 
     text = "null" if result is None else tree.render(tag_of)
     return [*blocks, TextMessageBlock(text)] if blocks else text
+
+
+def _result_leaf(name: str) -> Callable[[object], Any]:
+    """Return what makes attachments or text of pictures, figures, tables, … in a result."""
+
+    def made(value: object) -> Any:
+        from agentcell.assets.coerce import coerce  # most tools return text and numbers
+
+        if isinstance(value, os.PathLike):  # a name: what a tool wants to show, it returns
+            return os.fsdecode(value)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return _asset_of(name, bytes(value))
+        numbers = getattr(value, "tolist", None)
+        shape = getattr(value, "shape", None)
+        if callable(numbers) and isinstance(shape, tuple) and not _is_picture(value):
+            if math.prod(shape) > MAX_NUMBERS:
+                raise ToolError(
+                    f"The tool '{name}' returned {math.prod(shape):,} numbers; at most"
+                    f" {MAX_NUMBERS:,} are shown to a model.",
+                    fix="return a summary of them, or a picture.",
+                )
+            return numbers()
+        return coerce(value, name=name)
+
+    return made
+
+
+def _is_picture(array: Any) -> bool:
+    """Whether an array's shape and type are those of a colour picture, and not of numbers."""
+    shape = array.shape
+    return str(array.dtype) == "uint8" and len(shape) == 3 and shape[2] in {3, 4}  # noqa: PLR2004
+
+
+def _asset_of(name: str, data: bytes) -> MediaAsset:
+    try:
+        return asset_from_bytes(data)
+    except AttachmentError as error:
+        raise ToolError(
+            f"The tool '{name}' returned {len(data):,} bytes that are no image or PDF.",
+            fix="return text, or an ImageAsset or PdfAsset.",
+        ) from error
 
 
 def _prepared(tool: Tool, request: ToolCall) -> tuple[list[Any], dict[str, Any]]:

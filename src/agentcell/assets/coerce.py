@@ -119,6 +119,8 @@ def _coerce(  # noqa: PLR0911 (one branch for each kind of value)
         return asset_from_bytes(bytes(value))
     if isinstance(value, (list, tuple)):
         return _coerce_list(value, name, modality, above)
+    if (items := _attachments_in(value)) is not None:
+        return _coerce_list(items, name, modality, above)
     foreign = from_foreign(value, name, modality)
     if foreign is not None:
         return foreign
@@ -151,6 +153,26 @@ def _coerce_list(
             fix="put the text into a variable of its own.",
         )
     return [asset for item in found for asset in (item if isinstance(item, list) else [item])]  # type: ignore[misc]
+
+
+def _attachments_in(value: Any) -> list[Any] | None:
+    """Return the items of a Series or an array that holds assets; None for all else."""
+    listed = getattr(value, "tolist", None) or getattr(value, "to_list", None)
+    if (
+        not callable(listed)
+        or isinstance(value, type)
+        or str(getattr(value, "dtype", ""))
+        not in {
+            "object",
+            "Object",
+        }
+    ):
+        return None
+    items = listed()
+    first = items
+    while isinstance(first, list):
+        first = first[0] if first else None
+    return items if isinstance(items, list) and isinstance(first, MediaAsset) else None
 
 
 def _converter(value: object) -> Converter | None:

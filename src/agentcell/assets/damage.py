@@ -7,6 +7,8 @@ needs its pixels (`agentcell.assets.pixels`), and fails there in the same words.
 
 from __future__ import annotations
 
+import codecs
+import re
 import time
 import zlib
 from collections.abc import Callable
@@ -47,15 +49,20 @@ _DECODED = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "
 
 
 def _decode(kind: str, stream: BinaryIO) -> None:
-    from agentcell.assets.pixels import open_picture
+    from agentcell.assets.pixels import NotDrawable, open_picture, unknown_kind
 
-    picture = open_picture(kind, stream)
+    try:
+        picture = open_picture(kind, stream)
+    except NotDrawable:  # of a kind that is not known here: nothing says that it is damaged
+        return
     if kind == "image/jpeg":
         eighth = (max(1, picture.width // 8), max(1, picture.height // 8))
         picture.draft(None, eighth)  # all data, fewer pixels
     try:
         picture.load()
     except Exception as error:  # Pillow's decoders raise almost anything on spoilt data
+        if unknown_kind(error):
+            return
         raise Damaged(str(error)[:100] or type(error).__name__) from error
 
 
@@ -81,16 +88,37 @@ def _png(stream: BinaryIO, size: int) -> bool:
     return frames > 1
 
 
+MAX_SCANS = 300
+"""Of a progressive JPEG; encoders make about ten. Each costs a pass over all pixels."""
+
+
 def _jpeg(stream: BinaryIO, size: int) -> bool:
     scan = 0
+    is_progressive = False
     for marker, _ in jpeg_segments(stream):
+        is_progressive = is_progressive or marker in _PROGRESSIVE
         if marker == 0xDA:  # noqa: PLR2004 (start of scan)
             scan = stream.tell()
     if not scan:
         raise Damaged("it holds no pixels")
     if not _has_end(stream, scan, size):
         raise Damaged(_CUT_OFF)
+    if is_progressive and _scans(stream, scan) > MAX_SCANS:
+        raise Damaged(f"it is drawn in more than {MAX_SCANS} passes")
     return False
+
+
+_PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}  # start of frame, in its four progressive kinds
+
+
+def _scans(stream: BinaryIO, start: int) -> int:
+    """Count the scans from `start` on: their mark occurs nowhere in packed pixels."""
+    stream.seek(start)
+    count, last = 1, b""
+    while piece := stream.read(1 << 20):
+        count += (last + piece).count(b"\xff\xda")
+        last = piece[-1:]
+    return count
 
 
 def _has_end(stream: BinaryIO, start: int, size: int) -> bool:
@@ -200,27 +228,44 @@ _MAX_ENTITY = 256
 
 
 def _svg(stream: BinaryIO, size: int) -> bool:
-    from xml.parsers.expat import ExpatError, ParserCreate
+    from xml.parsers.expat import ExpatError
 
-    def refuse_nested(_name: str, _is_parameter: bool, value: str | None, *_: object) -> None:
-        if value is not None and (len(value) > _MAX_ENTITY or "&" in value):
-            raise Damaged("it declares an entity that would swell")
-
-    parser = ParserCreate()
-    parser.EntityDeclHandler = refuse_nested
-    deadline = time.monotonic() + _SVG_SECONDS
-    stream.seek(0)
     try:
-        for _ in range(0, size, 65_536):
-            parser.Parse(stream.read(65_536), False)
-            if time.monotonic() > deadline:
-                raise Damaged(f"reading it takes longer than {_SVG_SECONDS:g} seconds")
-        parser.Parse(b"", True)
+        try:
+            _parse_xml(stream, size, None)
+        except ValueError:  # expat itself reads no Chinese, Japanese or Korean encoding
+            _parse_xml(stream, size, _declared_encoding(stream))
     except ExpatError as error:
         raise Damaged(f"its XML is wrong ({error})") from None
     except (ValueError, LookupError) as error:  # an encoding that nobody knows
         raise Damaged(str(error)[:100]) from None
     return False
+
+
+def _declared_encoding(stream: BinaryIO) -> str:
+    stream.seek(0)
+    found = re.search(rb"""encoding\s*=\s*["']([\w.-]{1,40})""", stream.read(200))
+    return found[1].decode() if found else "utf-8"
+
+
+def _parse_xml(stream: BinaryIO, size: int, encoding: str | None) -> None:
+    from xml.parsers.expat import ParserCreate
+
+    def refuse_nested(_name: str, _is_parameter: bool, value: str | None, *_: object) -> None:
+        if value is not None and (len(value) > _MAX_ENTITY or "&" in value):
+            raise Damaged("it declares an entity that would swell")
+
+    parser = ParserCreate("utf-8" if encoding else None)
+    parser.EntityDeclHandler = refuse_nested
+    decoder = codecs.getincrementaldecoder(encoding)() if encoding else None
+    deadline = time.monotonic() + _SVG_SECONDS
+    stream.seek(0)
+    for _ in range(0, size, 65_536):
+        piece = stream.read(65_536)
+        parser.Parse(decoder.decode(piece).encode() if decoder else piece, False)
+        if time.monotonic() > deadline:
+            raise Damaged(f"reading it takes longer than {_SVG_SECONDS:g} seconds")
+    parser.Parse(decoder.decode(b"", True).encode() if decoder else b"", True)
 
 
 _CHECKS: dict[str, Callable[[BinaryIO, int], bool]] = {

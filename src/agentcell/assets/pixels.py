@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from agentcell.assets.header import Damaged
@@ -59,8 +60,21 @@ def open_picture(kind: str, stream: BinaryIO) -> ImageFile:
     except NotDrawable:
         raise
     except Exception as error:  # the plug-ins raise almost anything on spoilt data
+        if unknown_kind(error):
+            raise NotDrawable(f"Pillow does not read this kind of file ({error}).") from error
         raise Damaged(str(error)[:100] or type(error).__name__) from error
     return picture
+
+
+_UNKNOWN = r"unknown (pixel mode|data organization)|unsupported|cannot handle \d+-"
+
+
+def unknown_kind(error: Exception) -> bool:
+    """Whether Pillow says of a file that it is of a kind it does not read, not that it is spoilt.
+
+    TIFF, BMP and JPEG have kinds that few programs read: 64-bit floats, five channels, 12 bits.
+    """
+    return re.search(_UNKNOWN, str(error), re.IGNORECASE) is not None
 
 
 def _plugin(kind: str) -> Any:  # noqa: C901, PLR0911 (one branch for each type)

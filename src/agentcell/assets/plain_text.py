@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import decimal
 import fractions
 import json
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
 
+from agentcell.assets.members import members, shows_attachment
 from agentcell.assets.tables import as_markdown, is_frame, table_of
 from agentcell.assets.wording import a_type, short
 from agentcell.errors import FieldError
@@ -22,6 +22,8 @@ MAX_DEPTH = 50
 
 _ONE_LINE = 88
 _SHOWN_AS_TEXT = ("_repr_markdown_", "_repr_latex_", "_repr_html_")
+_BYTES = (bytes, bytearray, memoryview)
+_BARE = r"""\A<.*>\Z|\bb['"]|\bbytearray\("""
 _ADDRESS = r"\bat 0x[0-9A-Fa-f]+|<[\w.]+ object|\bobject at\b"
 
 
@@ -81,7 +83,7 @@ class _Reader:
         if isinstance(value, AbstractSet):
             items = [self.read(item, inside) for item in value]
             return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
-        if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        if isinstance(value, (Sequence, ValuesView)) and not isinstance(value, _BYTES):
             return [self.read(item, inside) for item in value]
         return self._leaf(value, inside)
 
@@ -95,7 +97,7 @@ class _Reader:
         ):
             return str(value)
         if isinstance(value, BaseException):
-            return f"{type(value).__name__}: {value}"
+            return self._checked(value, f"{type(value).__name__}: {value}")
         scalar = getattr(type(value), "item", None)
         if callable(scalar) and getattr(value, "shape", None) == ():  # a numpy number
             plain = scalar(value)
@@ -113,19 +115,27 @@ class _Reader:
     def _own_text(self, value: object) -> str | None:
         """Return what the value's class says of it, unless that is an address or nothing."""
         kind = type(value)
-        if callable(value) or isinstance(value, (bytes, bytearray, memoryview)):
+        if callable(value) or isinstance(value, _BYTES):
             return None
         if kind.__str__ is not object.__str__ or kind.__repr__ is not object.__repr__:
             text = self._written(value, value.__str__)
-            is_bare = kind.__str__ is object.__str__ and text[:1] == "<" and text[-1:] == ">"
+            is_bare = kind.__str__ is object.__str__ and re.search(_BARE, text)
             if not is_bare and not re.search(_ADDRESS, text):
-                return text
+                return self._checked(value, text)
         for method in _SHOWN_AS_TEXT:
             if callable(getattr(kind, method, None)):
                 shown = self._written(value, getattr(value, method))
                 if shown:
                     return shown
         return None
+
+    def _checked(self, value: object, text: str) -> str:
+        if shows_attachment(text):
+            raise self._refused(
+                f"holds {a_type(value)} with an attachment inside it",
+                "name the attachment itself, or give it in a list or a mapping.",
+            )
+        return text
 
     def _written(self, value: object, write: Callable[[], object]) -> str:
         try:
@@ -151,13 +161,6 @@ class _Reader:
 
 
 def _members(value: object) -> Mapping[Any, Any] | None:
-    if isinstance(value, Mapping):
-        return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    names = getattr(type(value), "model_fields", None)  # pydantic's, without importing it
-    if isinstance(names, dict) and hasattr(value, "model_dump"):
-        return {name: getattr(value, name) for name in names}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return dict(value._asdict())
-    return None
+    return members(value)

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentcell.assets.members import shows_attachment
+from agentcell.errors import FieldError
+
 MAX_ROWS = 100
 MAX_COLUMNS = 30
 MAX_CELL = 200
@@ -138,6 +141,11 @@ def _cell(value: object) -> str:  # noqa: PLR0911 (one for each kind)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"({len(value)} bytes)"
     text = str(value)
+    if shows_attachment(text):
+        raise FieldError(
+            "A table holds an attachment in a cell, where it would not be sent.",
+            fix="give the attachments in a list of their own, and the table without them.",
+        )
     if re.search(r" at 0x[0-9A-Fa-f]+", text):
         return f"({type(value).__name__})"
     return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"

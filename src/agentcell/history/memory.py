@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.errors import HistoryError
@@ -17,6 +18,9 @@ from agentcell.history.records import AssetFolder, from_record, to_record, write
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock
 
 __all__ = ["HistoryMemory", "merge_media"]
+
+_VERSION = 1
+"""Of what `save` writes."""
 
 
 class HistoryMemory(HistoryProvider):
@@ -77,19 +81,18 @@ class HistoryMemory(HistoryProvider):
     def __len__(self) -> int:
         return len(self._messages)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> HistoryMemory:
-        # A lock has no copy; assets are immutable and stay shared.
-        copy = HistoryMemory(
-            self.top_k,
-            self.memory_size,
-            self.context_label,
-            merge_historical_media=self.merge_historical_media,
-            unit=self.unit,
-            token_budget=self.token_budget,
-        )
-        copy._messages = self._stored()
-        memo[id(self)] = copy
-        return copy
+    def __getstate__(self) -> dict[str, Any]:
+        # For pickle and every kind of copy: a lock has none, and the list is not shared.
+        return {**self.__dict__, "_lock": None, "_messages": self._stored()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = copy.copy(self)  # messages are replaced, never changed; assets are immutable
+        memo[id(self)] = twin
+        return twin
 
     def insert(self, role: str, response: Any, **parts: Any) -> None:
         """Add one message.
@@ -225,6 +228,11 @@ class HistoryMemory(HistoryProvider):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Keep the conversation in a folder: ``messages.json``, and attachments in ``assets/``.
 
+        Parameters
+        ----------
+        folder
+            Made if it is not there. An earlier conversation in it is replaced.
+
         Raises
         ------
         HistoryError
@@ -235,7 +243,9 @@ class HistoryMemory(HistoryProvider):
         try:
             place.mkdir(parents=True, exist_ok=True)
             records = [to_record(message, store) for message in self._stored()]
-            text = json.dumps({"version": 1, "messages": records}, ensure_ascii=False, indent=1)
+            text = json.dumps(
+                {"version": _VERSION, "messages": records}, ensure_ascii=False, indent=1
+            )
             write_whole(place / "messages.json", text.encode("utf-8", "surrogatepass"))
         except (OSError, TypeError, ValueError) as error:
             raise HistoryError(
@@ -244,11 +254,13 @@ class HistoryMemory(HistoryProvider):
             ) from error
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], **options: Any) -> HistoryMemory:
+    def load(cls, folder: str | os.PathLike[str], **options: Any) -> Self:
         """Return a memory with the conversation that `save` kept in a folder.
 
         Parameters
         ----------
+        folder
+            What `save` was given.
         options
             The constructor's.
 
@@ -261,7 +273,7 @@ class HistoryMemory(HistoryProvider):
         store = AssetFolder(place.parent / "assets")
         try:
             kept = json.loads(place.read_bytes().decode("utf-8", "surrogatepass"))
-            records = list(kept["messages"])
+            records = list({_VERSION: kept}[kept["version"]]["messages"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise HistoryError(
                 f"There is no conversation that can be read in '{folder}'.",

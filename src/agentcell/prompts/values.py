@@ -1,25 +1,28 @@
 """A field's value → the attachments in it, and its text with each attachment named by a tag.
 
-A value may be a text, a number, an attachment, or a list, tuple, set, mapping, dataclass or
-pydantic model of these, to any depth up to `MAX_DEPTH`. What has no text of its own (bytes, a
-function, an object that would print as ``<Thing object at 0x…>``) is refused, never printed.
+A value may be a text, a number, an attachment, or a list, tuple, set, mapping, dataclass,
+namespace or model (pydantic, attrs, msgspec) of these, to any depth up to `MAX_DEPTH`. What has
+no text of its own (bytes, a function, an object that would print as ``<Thing object at 0x…>``) is
+refused, and so is what would print an attachment inside it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
 
 from agentcell.assets.asset import MediaAsset
+from agentcell.assets.members import members, shows_attachment
 from agentcell.errors import FieldError
 from agentcell.messages import MediaMessageBlock, TextMessageBlock
+
+_BYTES = (bytes, bytearray, memoryview)
 
 MAX_DEPTH = 50
 """How many levels of lists and mappings a value may hold."""
@@ -103,13 +106,13 @@ class Tree:
         if len(above) >= MAX_DEPTH:
             raise self._refused(f"is nested deeper than {MAX_DEPTH} levels", "give a flatter one.")
         above = (*above, id(value))
-        fields = _members(value)
+        fields = members(value)
         if fields is not None:
             plain = {self._key(key): self._plain(one, above) for key, one in fields.items()}
             if len(plain) < len(fields):
                 raise self._refused("has keys that read alike", "name each by another text.")
             return {key: plain[key] for key in sorted(plain)}
-        if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        if isinstance(value, (Sequence, ValuesView)) and not isinstance(value, _BYTES):
             return [self._plain(one, above) for one in value]
         if isinstance(value, AbstractSet):
             # A set has no order of its own; the same one must give the same request.
@@ -121,25 +124,31 @@ class Tree:
             return value.isoformat()
         if isinstance(value, complex):
             return str(value)
+        item = getattr(value, "item", None)
+        if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
+            return self._plain(item(), above)
         if self._made is not None:
-            return self._made(value)
-        if isinstance(value, (bytes, bytearray, memoryview)):
+            return self._plain(self._made(value), above)
+        if isinstance(value, _BYTES):
             raise self._refused(
                 f"holds {len(value):,} bytes, which are no text",
                 "use ImageAsset.from_bytes or PdfAsset.from_bytes, or decode them.",
             )
         if isinstance(value, os.PathLike):
             return os.fsdecode(value)
-        item = getattr(value, "item", None)
-        if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
-            return self._plain(item(), above)
         kind = type(value)
         if kind.__str__ is object.__str__ and kind.__format__ is object.__format__:
             raise self._refused(
                 f"holds a {kind.__name__}, which has no text of its own",
                 "give text, a number, an ImageAsset, a PdfAsset, or a list or mapping of them.",
             )
-        return str(value)
+        text = str(value)
+        if shows_attachment(text):
+            raise self._refused(
+                f"holds a {kind.__name__} with an attachment inside it",
+                "name the attachment itself, or give it in a list or a mapping.",
+            )
+        return text
 
     def _text(self, text: str) -> str:
         try:
@@ -167,18 +176,6 @@ class Tree:
 
     def _refused(self, what: str, fix: str) -> FieldError:
         return FieldError(f"Field '{self.name}' {what}.", fix=fix)
-
-
-def _members(value: object) -> Mapping[Any, Any] | None:
-    """Return what a mapping, dataclass or pydantic model holds by name; None for the rest."""
-    if isinstance(value, Mapping):
-        return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
-    names = getattr(type(value), "model_fields", None)  # pydantic's, without importing it
-    if isinstance(names, dict) and hasattr(value, "model_dump"):
-        return {name: getattr(value, name) for name in names}
-    return None
 
 
 def _order(value: object) -> tuple[str, str]:
