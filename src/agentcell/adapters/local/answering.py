@@ -21,6 +21,9 @@ _STRICT = word_set("money date time phone email web")
 _ENDS = word_set("end_date expiry check_out due_date exit arrival")
 """Terms that the second of two dates answers: "from 1 March to 28 February"."""
 
+_WHOLE_PRICE = word_set("amount total paid due")
+"""Terms that the last column of money answers, not the price of one."""
+
 _SHORT_CODE = 8  # letters of a code without a digit
 
 
@@ -137,10 +140,15 @@ _BY_KIND: dict[str, Callable[[Question, Fact], Answer]] = {
 def _header_for(question: Question, fact: Fact) -> str:
     """Return the header of the column that answers a question about a row of a table."""
     named = [(heading, text, _names(heading)) for heading, text in fact.columns]
+    if question.kind == "money" and set(question.terms) <= _WHOLE_PRICE:
+        return _money_header(named)
     for asked in question.terms:
         for heading, _, names in named:
             if asked in names:
                 return heading
+    if question.terms[:1] == ("unit_price",):  # "Price" beside "Amount"
+        others = [each for each in named if each[0] != _money_header(named)]
+        return _money_header(others)
     if question.kind == "money":
         return _money_header(named)
     if question.kind in ("date", "time", "percent", "code"):

@@ -59,6 +59,7 @@ def labelled(  # noqa: PLR0913 (each is a part of the fact)
     head: int | None = None,
 ) -> Fact:
     """Return the fact of a label and its value in `line`."""
+    label = label[:MAX_QUOTE]
     named, _ = label_terms(label)
     return Fact(
         label=label.strip(),

@@ -79,7 +79,7 @@ def is_supported(sentence: str, evidence: Sequence[Evidence], question: str) -> 
 
 
 def _contradicts(best: Evidence, other: Evidence) -> bool:
-    """Tell whether `other` answers as well as the best, and otherwise: the total of another bill."""
+    """Tell whether `other` answers as well as the best, and differs: the total of another bill."""
     if other.score < best.score - _AS_GOOD or not (best.value and other.value):
         return False
     if squashed(best.value) == squashed(other.value):

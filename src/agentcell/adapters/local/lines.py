@@ -103,18 +103,19 @@ def _cells(row: Row) -> list[LineCell]:
 def _is_sentence(text: str) -> bool:
     if CHINESE.search(text):
         return sum(map(len, CHINESE.findall(text))) > MOST_CHARACTERS
-    return len(text.split()) > MOST_WORDS
+    return text.count(" ") >= MOST_WORDS
 
 
 def _cell(cell: Cell) -> LineCell:
     text = cell.text
     colon = COLON.search(text)
     is_whole = bool(colon and text[: colon.start()].strip() and says_something(text[colon.end() :]))
-    is_value = _is_value(text) and not is_whole
+    looks_valued = _is_value(text)
+    is_value = looks_valued and not is_whole
     named, rest = label_terms(text)
     is_all_named = bool(named) and not content_words(rest) and not CHINESE.search(rest)
     ends_open = text.rstrip().endswith((":", "：")) and len(text) <= LONGEST_LABEL
-    is_label = not _is_value(text) and (is_all_named or (ends_open and says_something(text)))
+    is_label = not looks_valued and (is_all_named or (ends_open and says_something(text)))
     return LineCell(
         text=text,
         left=cell.left,
@@ -135,9 +136,14 @@ def _is_value(text: str) -> bool:
         return True
     if not has_digit(text):
         return False
-    letters = sum(letter.isalnum() for letter in text)
-    valued = sum(sum(letter.isalnum() for letter in found.text) for found in values_of(text))
-    return valued >= _MOSTLY * letters
+    found = values_of(text)
+    return bool(found) and _letters("".join(each.text for each in found)) >= _MOSTLY * _letters(
+        text
+    )
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 def has_digit(text: str) -> bool:

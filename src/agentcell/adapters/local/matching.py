@@ -19,6 +19,7 @@ from agentcell.adapters.local.words import (
     folded,
     likeness,
     squashed,
+    weight_of,
     word_set,
 )
 
@@ -44,15 +45,6 @@ _ANY_VALUE = word_set("date time quantity person")
 
 _OF_THE_THING = word_set("amount unit_price quantity person")
 """Terms that tell nothing without the thing: the price of what, the name of whom."""
-
-_WEAK = word_set(
-    """fee charg cost item product pric servic dish goods purchas bought includ us used made set
-    need requir happen list written going sent currenc spent spend money record state given amount
-    shop go eat ate din travel took take place hold occur creat sign visit travell charged total
-    paid pai good unit piec achiev receiv obtain complet earn got reach rang level result measur
-    report"""
-)
-"""Stems that name no thing of their own; not finding them says little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +148,8 @@ def _holds_label(question: Question, fact: Fact) -> bool:
     return bool(words) and all(any(likeness(a, word) >= 0.8 for a in asked) for word in words)
 
 
-def _weight(word: str) -> float:
-    return 0.25 if word in _WEAK else 1.0
-
-
 def _word_weight(question: Question) -> float:
-    return min(1.3, 0.65 * (sum(map(_weight, question.words)) + len(question.runs)))
+    return min(1.3, 0.65 * (sum(map(weight_of, question.words)) + len(question.runs)))
 
 
 def _held(question: Question, fact: Fact) -> _Held:
@@ -178,7 +166,7 @@ def _held(question: Question, fact: Fact) -> _Held:
         if alike < 0.6 and (header := _header_with(word, fact, question.kind)):
             alike, column = 1.0, header
         # Of "how many hours of labor" the row of the labor need not say hours.
-        weight = 0.25 if word == question.unit and alike < 0.6 else _weight(word)
+        weight = 0.25 if word == question.unit and alike < 0.6 else weight_of(word)
         held += weight * alike
         total += weight
     runs = "".join(chinese_runs(fact.label))

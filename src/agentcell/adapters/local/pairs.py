@@ -29,7 +29,8 @@ def inside_cells(line: Line) -> Iterator[Fact]:
             if not says_something(value):
                 continue
             line.used.add(number)
-            is_alone = len(pairs) == 1 and len(line.cells) == 1
+            others = line.cells[:number] + line.cells[number + 1 :]
+            is_alone = len(pairs) == 1 and all(other.is_value for other in others)
             is_loose = ":" not in pair and "：" not in pair and not has_digit(value)
             yield labelled(
                 line,
@@ -60,12 +61,13 @@ def _pairs(cell: LineCell) -> Iterator[tuple[str, str, str]]:
 def _label_starts(cell: LineCell) -> list[int]:
     """Return where a cell's labels begin: at its start, and at each term that follows a value."""
     starts = [0]
-    if cell.named and values_of(cell.text[: cell.named[0].start]):
+    before = cell.text[: cell.named[0].start] if cell.named else ""
+    if has_digit(before) and values_of(before):
         starts.append(cell.named[0].start)
-    for before, name in pairwise(cell.named):
-        between = cell.text[before.end : name.start]
+    for former, name in pairwise(cell.named):
+        between = cell.text[former.end : name.start]
         has_value = has_digit(between) or bool(re.search(r"[:：]\s*\S.*\s$", between))
-        is_one = before.name == name.name or (before.name, name.name) == ("payment_method", "card")
+        is_one = former.name == name.name or (former.name, name.name) == ("payment_method", "card")
         if has_value and not is_one:
             starts.append(name.start)
     return starts
@@ -73,7 +75,7 @@ def _label_starts(cell: LineCell) -> list[int]:
 
 def _last_of_label(piece: str, start: int, within: Sequence[Named]) -> Named:
     """Return the term with which the label ends: the last one before the value."""
-    if found := values_of(piece):
+    if has_digit(piece) and (found := values_of(piece)):
         before = [name for name in within if name.end <= start + found[0].start]
         return before[-1] if before else within[0]
     last = within[0]

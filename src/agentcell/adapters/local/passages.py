@@ -21,6 +21,7 @@ from agentcell.adapters.local.words import (
     chinese_pairs,
     content_words,
     likeness,
+    weight_of,
 )
 
 
@@ -155,7 +156,9 @@ class Search:
 
     def weight(self, word: str) -> float:
         """Return how much a word tells: more the fewer passages hold it."""
-        return math.log(1 + (len(self.passages) + 1) / (len(self._places.get(word, ())) + 0.5))
+        return weight_of(word) * math.log(
+            1 + (len(self.passages) + 1) / (len(self._places.get(word, ())) + 0.5)
+        )
 
     def find(self, words: Sequence[str], limit: int = 12) -> list[Hit]:
         """Return the passages that hold the most of `words` (stems and Chinese pairs)."""
@@ -203,19 +206,18 @@ def excerpt(text: str, words: Sequence[str]) -> str:
     if len(text) <= MAX_QUOTE:
         return text
     room = MAX_QUOTE - 2
-    pieces = [match.start() for match in re.finditer(r"\S+", text)]
-    if CHINESE.search(text):
-        pieces = list(range(0, len(text), 4))
-    asked = set(words)
-
-    def told(start: int) -> int:
-        return len(asked & _search_words(text[start : start + room]))
-
-    start = max(pieces, key=lambda at: (told(at), -at))
-    start = 0 if told(0) >= told(start) else max(0, min(start, len(text) - room))
-    while 0 < start < len(text) and not text[start - 1].isspace() and not CHINESE.search(text):
-        start += 1
-    end = min(len(text), start + room)
-    if end < len(text) and " " in text[start:end]:
-        end = text.rfind(" ", start, end)
+    places = [match.start() for match in re.finditer(r"[^\W_]+", text) if _is_any(match, words)]
+    # The window in which the most of the words lie, with them in its middle.
+    first = max(places, key=lambda at: sum(at <= other < at + room for other in places), default=0)
+    last = max((other for other in places if first <= other < first + room), default=0)
+    start = max(0, min((first + last - room) // 2, len(text) - room))
+    end = start + room
+    if " " in text[start:end]:
+        start = text.find(" ", start) + 1 if start else 0
+        end = text.rfind(" ", start, end) if end < len(text) else len(text)
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def _is_any(match: re.Match[str], words: Sequence[str]) -> bool:
+    found = _search_words(match.group())
+    return any(likeness(asked, word) >= 0.8 for asked in words for word in found)

@@ -113,7 +113,7 @@ def _page_text(pdf: Any, index: int) -> tuple[list[Box], bool]:
     try:
         text_page = page.get_textpage()
         try:
-            boxes = _turned(list(_lines(text_page)), page)
+            boxes = list(_lines(text_page, page.get_rotation()))
         finally:
             text_page.close()
         text = "".join(box.text for box in boxes)
@@ -127,7 +127,8 @@ def _page_text(pdf: Any, index: int) -> tuple[list[Box], bool]:
         page.close()
 
 
-def _lines(text_page: Any) -> Iterator[Box]:
+def _lines(text_page: Any, rotation: int) -> Iterator[Box]:
+    """Yield the pieces of each line, with their places on the page as it is shown."""
     from pypdfium2.raw import FS_RECTF, FPDFText_GetLooseCharBox
 
     text: str = text_page.get_text_range(errors="replace")
@@ -136,7 +137,13 @@ def _lines(text_page: Any) -> Iterator[Box]:
     def place(index: int) -> tuple[float, float, float, float]:
         if not FPDFText_GetLooseCharBox(text_page, index, ctypes.byref(rectangle)):
             return 0.0, 0.0, 0.0, 0.0
-        return rectangle.left, -rectangle.top, rectangle.right, -rectangle.bottom
+        left, right = rectangle.left, rectangle.right
+        bottom, top = rectangle.bottom, rectangle.top  # counted from below, unturned
+        return {
+            90: (bottom, left, top, right),
+            180: (-right, bottom, -left, top),
+            270: (-top, -right, -bottom, -left),
+        }.get(rotation, (left, -top, right, -bottom))
 
     position = 0
     for line in text.split("\r\n"):
@@ -167,20 +174,3 @@ def _box(text: str, left: float, top: float, right: float, bottom: float) -> Box
     # U+FFFE and U+0002 are what PDFium gives for a hyphen at a line's end.
     cleaned = text.replace("\ufffe", "-").replace("\x02", "-")
     return Box(text=cleaned, left=left, top=top, right=right, bottom=bottom)
-
-
-def _turned(boxes: list[Box], page: Any) -> list[Box]:
-    """Return the places as the page is shown: text places ignore its rotation."""
-    rotation = page.get_rotation()
-    if not rotation or not boxes:
-        return boxes
-    return [_turned_box(box, rotation) for box in boxes]
-
-
-def _turned_box(box: Box, rotation: int) -> Box:
-    left, top, right, bottom = {
-        90: (-box.bottom, box.left, -box.top, box.right),
-        180: (-box.right, -box.bottom, -box.left, -box.top),
-        270: (box.top, -box.right, box.bottom, -box.left),
-    }[rotation]
-    return Box(text=box.text, left=left, top=top, right=right, bottom=bottom)

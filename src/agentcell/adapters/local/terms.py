@@ -137,7 +137,9 @@ def asked_terms(text: str) -> tuple[list[Named], str]:
 def _terms(text: str, *, in_question: bool) -> tuple[list[Named], str]:
     found: list[Named] = []
     rest = text
-    if match := _EXCLUDING.search(rest):
+    if not _TAX_HINT.search(text):
+        pass
+    elif match := _EXCLUDING.search(rest):
         rest = _blanked(rest, match.start(), match.end())
         found.append(Named("subtotal", match.start(), match.end()))
     else:
@@ -160,6 +162,9 @@ def _phrases(text: str, *, in_question: bool) -> Iterator[Named]:
         token = tokens[position]
         if CHINESE.match(token.group()):
             yield from _chinese_phrases(token, in_question=in_question)
+            position += 1
+            continue
+        if not _may_begin(token.group()):
             position += 1
             continue
         words = _phrase_at(text, tokens, position)
@@ -204,6 +209,19 @@ def _repaired(word: str) -> str:
         if abs(len(right) - len(word)) <= 1 and likeness(right, word) >= _ALIKE:
             return right
     return "total" if word in ("tota", "otal") else word
+
+
+@lru_cache(maxsize=20_000)
+def _may_begin(word: str) -> bool:
+    """Tell whether a phrase of the table may begin with `word`, or be it."""
+    right = _plain(_repaired(word))
+    table = _table()
+    forms = (right, right.removesuffix("s"), _CURRENCY_END.sub("", right))
+    return (
+        word in table.starts
+        or right in table.starts
+        or any(form in table.labels or form in table.asks for form in forms)
+    )
 
 
 def _phrase_at(text: str, tokens: list[re.Match[str]], position: int) -> list[str]:
@@ -262,6 +280,9 @@ def _lookup(phrase: str, *, in_question: bool) -> tuple[str, bool]:
 
 def _blanked(text: str, start: int, end: int) -> str:
     return text[:start] + " " * (end - start) + text[end:]
+
+
+_TAX_HINT = re.compile(r"tax|vat|[gsh]st|service|tips?\b|税|round|adj")
 
 
 def is_aside(text: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
-from agentcell.adapters.local.currencies import MARK, code_of, has_currency
+from agentcell.adapters.local.currencies import code_of, has_currency, mark_after, mark_before
 
 Day = tuple[int | None, int | None, int | None]
 """Year, month and day of month; None where the text does not say."""
@@ -84,6 +84,9 @@ _DATES = [
     )
 ]
 
+_ANY_MONTH = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|[o0]ct|nov|dec", re.IGNORECASE)
+_DATES_IN_NUMBERS = [pattern for pattern in _DATES if "month" not in pattern.pattern]
+
 _TIME = re.compile(
     r"(?<![\d:])(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?!\d)(?:\s?[ap]\.?m\b\.?)?"
     r"|(?<!\d)(?:0?\d|1[0-2])\s?[ap]\.?m\b\.?"
@@ -96,13 +99,8 @@ _DIGITS = (
     r"|\d{1,3}(?:['’]\d{3})+(?:\.\d\d)?(?!\d)|\d{1,3}(?:[ \u00a0]\d{3})+,\d\d(?!\d)"
     r"|\d+\.\s\d\d(?!\d)|\d+(?:[.,]\d+)?"
 )
-_NO_WORD_BEFORE = r"(?<![A-RT-Za-z0-9_])(?:(?<![A-Za-z0-9_])S(?=\d+\.\d\d))?(?<!\d[.,])"
-_AMOUNT = re.compile(
-    rf"(?P<minus>[-−–(]\s?)?(?:(?P<before>{MARK})\s?(?P<inner>[-−])?|{_NO_WORD_BEFORE})"
-    rf"(?P<digits>{_DIGITS})(?:\s?(?P<percent>[%％])|\s?(?P<after>{MARK})(?!\s?\d))?"
-    rf"(?P<closing>\))?",
-    re.IGNORECASE,
-)
+_NUMBER = re.compile(_DIGITS)
+_MINUS = ("-", "−")
 
 _EMAIL = re.compile(r"[\w.+-]+\s?@\s?[\w-]+(?:\.[\w-]+)+")
 _WEB = re.compile(
@@ -136,9 +134,14 @@ def _with_zeros(match: re.Match[str]) -> str:
     return re.sub("[OoQ]", "0", text)
 
 
+_LOOKED_AT = 2000
+"""Letters of a text that are looked through: the patterns take the square of its length."""
+
+
 def find_values(text: str) -> list[Found]:
     """Return the values in `text`, from left to right; none lies in another."""
     taken: list[Found] = []
+    text = text[:_LOOKED_AT]
     plain = _DIGIT_LIKE.sub(_with_zeros, text)
     for found in _candidates(plain):
         if plain is not text and found.text != text[found.start : found.end].strip():
@@ -199,7 +202,8 @@ def _is_phone(text: str) -> bool:
 def find_dates(text: str) -> Iterator[Found]:
     """Yield the dates in `text`; those written in full come before those without a year."""
     taken: list[tuple[int, int]] = []
-    for pattern in _DATES:
+    has_month = bool(_ANY_MONTH.search(text))
+    for pattern in _DATES if has_month else _DATES_IN_NUMBERS:
         for match in pattern.finditer(text):
             days = _days(match.groupdict())
             start, end = match.span()
@@ -237,34 +241,68 @@ def _is_day(day: Day) -> bool:
 
 
 def _amounts(text: str) -> Iterator[Found]:
-    for match in _AMOUNT.finditer(text):
-        number = parse_number(match["digits"])
-        if number is None:
-            continue
-        currency = code_of(match["before"] or match["after"] or "")
-        minus = match["minus"] or ""
-        decimals = re.search(r"[.,](\d+)$", match["digits"])
-        is_negative = bool(match["inner"]) or (
-            minus.strip() in ("-", "−")
-            or (minus.strip() == "(" and bool(match["closing"] and decimals))
-        )
-        kind = "number"
-        if match["percent"]:
-            kind = "percent"
-        elif currency or (decimals and len(decimals[1]) == 2):
-            kind = "money"
-        end = match.end() if is_negative else match.end() - len(match["closing"] or "")
-        start = match.start("before") if match["before"] else match.start("digits")
-        if is_negative:
-            start = match.start()
-        yield Found(
-            kind=kind,
-            text=text[start:end].strip(),
-            start=start,
-            end=end,
-            number=-number if is_negative else number,
-            currency=currency,
-        )
+    for match in _NUMBER.finditer(text):
+        number = parse_number(match.group())
+        sign_start = match.start() - (_letter_before(text, match.start()) in _MINUS)
+        mark = mark_before(text, _before_space(text, sign_start))
+        if number is not None and (mark or not _is_in_word(text, match)):
+            yield _amount(text, match, number, mark)
+
+
+def _letter_before(text: str, place: int) -> str:
+    return text[place - 1] if place else ""
+
+
+def _before_space(text: str, place: int) -> int:
+    return place - (_letter_before(text, place) == " ")
+
+
+def _is_in_word(text: str, match: re.Match[str]) -> bool:
+    """Tell whether a number is part of a word or of a longer number: the 3 of m3."""
+    start = match.start()
+    last = _letter_before(text, start)
+    if last and last in ".,":
+        return _letter_before(text, start - 1).isdigit()
+    if last == "S" and re.fullmatch(r"\d+\.\d\d", match.group()):
+        return _letter_before(text, start - 1).isalnum()  # S8.60 is $8.60, misread
+    return last == "_" or (last.isascii() and last.isalnum())
+
+
+def _amount(text: str, match: re.Match[str], number: Decimal, mark: str) -> Found:
+    """Return the amount of which `match` is the number and `mark` what stands before it."""
+    start, end, after = match.start(), match.end(), ""
+    has_inner_minus = bool(mark) and _letter_before(text, start) in _MINUS
+    if mark:
+        start = _before_space(text, start - has_inner_minus) - len(mark)
+    rest = end + (text[end : end + 1] == " ")
+    is_percent = text[rest : rest + 1] in ("%", "％")
+    if is_percent:
+        end = rest + 1
+    elif not mark and (after := mark_after(text, rest)):
+        end = rest + len(after)
+        if text[end : end + 2].strip()[:1].isdigit():  # the mark of the next number
+            end, after = match.end(), ""
+    decimals = re.search(r"[.,]\s?(\d+)$", match.group())
+    sign_place = _before_space(text, start)
+    sign = _letter_before(text, sign_place)
+    in_brackets = sign == "(" and text[end : end + 1] == ")" and bool(decimals)
+    is_negative = has_inner_minus or sign in _MINUS or in_brackets
+    if sign in _MINUS or in_brackets:
+        start, end = sign_place - 1, end + in_brackets
+    currency = code_of(mark or after)
+    kind = "number"
+    if is_percent:
+        kind = "percent"
+    elif currency or (decimals and len(decimals[1]) == 2):
+        kind = "money"
+    return Found(
+        kind=kind,
+        text=text[start:end].strip(),
+        start=start,
+        end=end,
+        number=-number if is_negative else number,
+        currency=currency,
+    )
 
 
 def parse_number(digits: str) -> Decimal | None:
