@@ -10,7 +10,7 @@ WEIGHTS := $(PY) -m agentcell.adapters.local fetch
 ALLOW_ROOT := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lab bench venv clean
+.PHONY: help demo test lint lab bench venv peers clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
@@ -46,6 +46,10 @@ bench:  ## measure against the limits
 
 venv:  ## set up for development
 	@$(SETUP) dev
+
+peers:  ## install servers that others wrote, which the adapters are tested against
+	@$(SETUP) dev
+	@VENV="$(VENV)" sh .ci/peers
 
 clean:  ## take away what the other commands made
 	rm -rf $(VENV) out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -140,6 +140,7 @@ def test_what_the_services_own_tools_did_goes_back_and_a_picture_does_not() -> N
     [
         ("STOP", "stop"),
         ("MAX_TOKENS", "length"),
+        ("FUNCTION_CALL", "tool_calls"),
         ("CONTINUATION", "length"),
         ("SAFETY", "content_filter"),
         ("RECITATION", "content_filter"),

@@ -1,4 +1,4 @@
-"""Both OpenAI adapters against a server that nobody here wrote: llama.cpp's, with a real model."""
+"""Three adapters against a server that nobody here wrote: llama.cpp's, with a real model."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import agentcell.adapters.local.server as server_file
+from agentcell.adapters.anthropic import AnthropicModel
 from agentcell.adapters.local.weights import installed_weights
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
@@ -24,11 +25,11 @@ pytestmark = pytest.mark.local_model
 
 ASK = [{"role": "user", "content": "What is the capital of France? One short sentence."}]
 SHORT = {"max_tokens": 24, "temperature": 0}
-CLASSES: list[type[RemoteModel]] = [LegacyOpenAIModel, OpenAIModel]
+CLASSES: list[type[RemoteModel]] = [LegacyOpenAIModel, OpenAIModel, AnthropicModel]
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("xllamacpp")
     weights = installed_weights()
     if weights is None:
@@ -39,6 +40,7 @@ def address() -> Iterator[str]:
         "key": "sk-llama",
         "threads": 1,
         "context_tokens": 1024,
+        "kept_folder": str(tmp_path_factory.mktemp("kept")),
         "sys_path": sys.path,
     }
     command = [sys.executable, str(Path(server_file.__file__))]

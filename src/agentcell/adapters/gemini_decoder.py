@@ -34,6 +34,7 @@ SEALS = "thoughtSignature"
 _REASONS = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
+    "FUNCTION_CALL": "tool_calls",  # of aimock and proxies; the service itself says STOP
     "CONTINUATION": "length",  # a limit of the service's own; more would be a request of its own
     **dict.fromkeys(
         ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
