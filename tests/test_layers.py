@@ -17,6 +17,7 @@ LAYERS = [
     "agentcell.modality",
     "agentcell.loop",
     "agentcell.markdown_code",
+    "agentcell.markdown_maths",
     "agentcell.safe_text",
     "agentcell.assets",
     "agentcell.messages",

@@ -199,7 +199,7 @@ def test_a_fresh_cell_starts_over(shell: InteractiveShell, model: ScriptedModel)
         ("%%agent -i n=IMAGE:X\nhi {n}", "IMAGE"),
         ("%%agent -a p=receipt.png -i p=VIDEO:X\nhi {p}", "VIDEO"),
         ("%%agent -a p=receipt.png -i p=PDF:X\nhi {p}", "PDF"),
-        ("%%agent -a https://x.example/a.png\nhi", "image or a PDF"),
+        ("%%agent -a https://x.example/a\nhi", "image or a PDF"),
         ("%%agent -a p=ftp://x.example/a.png\nhi", "ftp"),
         ("%agent nosuch", "no command 'nosuch'"),
         ("%%agent", "This %%agent cell is empty."),
@@ -357,7 +357,7 @@ def test_the_status_says_model_turns_attachments_and_tokens(
 
     text = Cell(shell, "%agent").text
     assert "scripted/model" in text
-    assert "main (1 turns)" in text
+    assert "main (1 turn)" in text
     assert "[receipt_1 receipt]" in text
     assert "10 tokens in, 2 out" in text
 
@@ -433,7 +433,7 @@ def test_tab_offers(
     shell: InteractiveShell, session: Session, receipt: Path, text: str, offered: list[str]
 ) -> None:
     (receipt.parent / "my file.png").write_bytes(receipt.read_bytes())
-    session.conversation("taxes")
+    session.ask("How much?", conversation="taxes", model=ScriptedModel())
     with provisionalcompleter():
         matches = [found.text for found in shell.Completer.completions(text, len(text))]
 

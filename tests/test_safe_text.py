@@ -39,7 +39,7 @@ HOSTILE = [
     '<meta http-equiv="refresh" content="0;url=https://evil.example">',
 ]
 
-OWN_TAGS = {"<pre>", "<code>", "</pre>", "</code>"}
+OWN_TAGS = {"<pre>", "<code>", "<span>", "</pre>", "</code>", "</span>"}
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from agentcell_magics.cells import with_body
+from agentcell_magics.cells import agent_cell
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -60,8 +60,8 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     loaded: _Loaded = getattr(shell, _HOME, None) or _Loaded(shell)
     setattr(shell, _HOME, loaded)
     _register(shell, loaded)
-    if with_body not in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.append(with_body)
+    if agent_cell not in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.append(agent_cell)
     if loaded.matcher is None and getattr(shell, "Completer", None) is not None:
         from agentcell_magics.completion import matcher
 
@@ -77,9 +77,9 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     for kind, name in loaded.names:
         shell.magics_manager.magics[kind].pop(name, None)
     loaded.names.clear()
-    if with_body in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.remove(with_body)
-    if loaded.matcher in shell.Completer.custom_matchers:
+    if agent_cell in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(agent_cell)
+    if loaded.matcher is not None and loaded.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(loaded.matcher)
     loaded.matcher = None
 

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import builtins
 import time
+from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
-from agentcell.adapters.events import Gathering, Retrying, TextDelta
-from agentcell.errors import AgentcellError, CellError, Stopped
+from agentcell.adapters.events import Event, Retrying, TextDelta, ThinkingDelta
+from agentcell.answer import Answer
+from agentcell.errors import CellError, Stopped
 from agentcell.messages import media_blocks
 from agentcell.session import MAIN, Request, Session
 from agentcell_magics import cards
 from agentcell_magics.attach import attached
-from agentcell_magics.cells import can_update, cell_id, is_terminal, variables
+from agentcell_magics.cells import (
+    asks_again,
+    can_update,
+    cell_id,
+    is_blank,
+    is_shells_own,
+    is_terminal,
+    run_id,
+    variables,
+)
 from agentcell_magics.help import AGENT_HELP
 from agentcell_magics.live import LiveAnswer, show
 from agentcell_magics.options import AgentOptions, agent_options
@@ -21,6 +34,15 @@ from agentcell_magics.status import run_command
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+MOST_PICTURES = 12
+"""As many previews a cell shows; the card below them names every attachment."""
+
+MOST_LARGE = 2
+"""Of more attachments than these, all previews are small."""
+
+_LONGEST_OUTLINE = 4_000
+"""Characters of one message that a dry run shows."""
 
 
 @magics_class
@@ -32,6 +54,8 @@ class AgentMagics(Magics):
     def __init__(self, shell: InteractiveShell, session: Session) -> None:
         super().__init__(shell)
         self.session = session
+        self._asked = ("", 0)
+        self._shown_large: dict[str, str] = {}
 
     @no_var_expand  # braces and dollars in a question are the person's own text
     @line_cell_magic
@@ -43,18 +67,23 @@ class AgentMagics(Magics):
         try:
             self._ask(line, cell)
         except KeyboardInterrupt:
-            raise Stopped("as you asked; nothing was sent.") from None
+            raise Stopped("before anything was sent, as you asked.") from None
 
     agent.__doc__ = AGENT_HELP
 
     def _ask(self, line: str, cell: str) -> None:
         options = agent_options(line)
-        if not cell.strip():
+        if is_blank(cell):
             raise CellError("This %%agent cell is empty.", fix="write your question below %%agent.")
+        if options.output and is_shells_own(options.output):
+            raise CellError(
+                f"-o {options.output}: IPython itself keeps something under that name.",
+                fix="choose another name, for example -o answer.",
+            )
         request = self._prepare(options, cell.strip("\n").rstrip())
         if not options.quiet or options.dry_run:
-            _show_question(request)
-        for hint in request.question.hints:
+            self._show_question(request)
+        for hint in (*request.question.hints, *_hints(options, cell)):
             show(cards.line(hint))
         if options.dry_run:
             show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
@@ -76,7 +105,33 @@ class AgentMagics(Magics):
             detail=options.detail,
             pdf_as=options.pdf_as,
             cell_id=cell_id(self.shell),
+            part=self._part(),
         )
+
+    def _part(self) -> int:
+        """Return which question of this run of the cell comes now: a loop may ask several."""
+        run = run_id(self.shell)
+        count = self._asked[1] + 1 if run and self._asked[0] == run else 1
+        self._asked = (run, count)
+        return count
+
+    def _show_question(self, request: Request) -> None:
+        question = request.question
+        if not is_terminal(self.shell):
+            self._show_pictures(request)
+        if question.blocks or question.named or request.notes:
+            asked = question.text if question.named else ""
+            show(cards.attachments(question.blocks, asked, request.notes))
+
+    def _show_pictures(self, request: Request) -> None:
+        """Show what is attached: large in the first cell that attaches it, small in others."""
+        cell = request.turn.cell_id or request.id
+        blocks = request.question.blocks
+        for block in blocks[:MOST_PICTURES]:
+            first = self._shown_large.setdefault(block.fingerprint, cell) == cell
+            picture = cards.picture(block, small=not first or len(blocks) > MOST_LARGE)
+            if picture is not None:
+                show(*picture)
 
     def _run(self, request: Request, options: AgentOptions) -> None:
         live = LiveAnswer(
@@ -84,56 +139,76 @@ class AgentMagics(Magics):
             prints=is_terminal(self.shell),
             tags=(block.tag for block in media_blocks(request.messages)),
         )
-        gathering = Gathering()
+        thinking: list[str] = []
+
+        def end(note: str) -> bool:
+            answer = self.session.answer(request)
+            return _unbroken(
+                lambda: live.finish(_metadata(request, answer), note),
+                lambda: self._keep(answer, options, "".join(thinking)),
+            )
+
         began = time.monotonic()
-        events = self.session.stream(request)
         try:
             live.status(f"Asking {request.model.name} …")
-            for event in events:
-                gathering.take(event)
-                if isinstance(event, TextDelta):
-                    live.add(event.text)
-                elif isinstance(event, Retrying):
-                    live.status(f"{event.reason}: asking again in {event.wait:.0f} s …")
+            with closing(self.session.stream(request)) as events:  # type: ignore[type-var]
+                for event in events:
+                    _take(event, live, thinking)
         except KeyboardInterrupt:
-            events.close()  # type: ignore[attr-defined]  # the turn is recorded before we go on
-            self._finish(request, options, live, gathering, "Stopped before an answer began.")
-            kept = " The partial answer is kept." if live.text else ""
+            end("Stopped before an answer began.")
+            kept = " The partial answer is kept." if live.text.strip() else ""
             raise Stopped(f"after {time.monotonic() - began:.1f} s, as you asked.{kept}") from None
-        except AgentcellError:
-            self._finish(request, options, live, gathering, "No answer.")
+        except BaseException:
+            end("No answer.")
             raise
-        self._finish(request, options, live, gathering, "The model answered nothing.")
+        if end("The model answered nothing."):
+            raise Stopped("after the answer, which is complete.")
 
-    def _finish(
-        self,
-        request: Request,
-        options: AgentOptions,
-        live: LiveAnswer,
-        gathering: Gathering,
-        note: str,
-    ) -> None:
-        answer = self.session.answer(request)
-        live.finish(_metadata(request, answer) if answer else None, note)
+    def _keep(self, answer: Answer | None, options: AgentOptions, thinking: str) -> None:
         if answer is None or answer.status == "failed":
             return
-        if not options.quiet:
-            show(cards.footer(answer, "".join(gathering.thinking)))
         if options.output:
             self.shell.push({options.output: answer})
+        if not options.quiet:
+            show(cards.footer(answer, thinking))
 
 
-def _show_question(request: Request) -> None:
-    question = request.question
-    for block in question.blocks:
-        if (shown := cards.picture(block)) is not None:
-            show(*shown)
-    if question.blocks or question.named or request.notes:
-        asked = question.text if question.named else ""
-        show(cards.attachments(question.blocks, asked, request.notes))
+def _take(event: Event, live: LiveAnswer, thinking: list[str]) -> None:
+    if isinstance(event, TextDelta):
+        live.add(event.text)
+    elif isinstance(event, ThinkingDelta):
+        thinking.append(event.text)
+    elif isinstance(event, Retrying):
+        live.status(f"{event.reason}: asking again in {event.wait:.0f} s …")
 
 
-def _metadata(request: Request, answer: Any) -> dict[str, Any]:
+def _unbroken(*steps: Callable[[], None]) -> bool:
+    """Do each step, once more where an interrupt breaks into it; say whether one did."""
+    broken = False
+    for step in steps:
+        try:
+            step()
+        except KeyboardInterrupt:
+            broken = True
+            step()
+    return broken
+
+
+def _hints(options: AgentOptions, cell: str) -> list[str]:
+    hints = []
+    if options.output and hasattr(builtins, options.output):
+        name = options.output
+        hints.append(f"-o {name} hides Python's own {name}; del {name} brings it back.")
+    if line := asks_again(cell):
+        hints.append(
+            f"Line {line} begins with %%agent and goes out as text: a cell asks one question."
+        )
+    return hints
+
+
+def _metadata(request: Request, answer: Answer | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
     usage = answer.usage
     return {
         "turn": request.id,
@@ -166,8 +241,11 @@ def _dry_run(request: Request) -> list[tuple[str, str]]:
 
 def _outline(content: Any) -> str:
     if isinstance(content, str):
-        return content
-    return "\n".join(
-        f"{block.tag} ({block.asset.describe()})" if block.type == "media" else block.text
-        for block in content
-    )
+        text = content
+    else:
+        text = "\n".join(
+            f"{block.tag} ({block.asset.describe()})" if block.type == "media" else block.text
+            for block in content
+        )
+    more = len(text) - _LONGEST_OUTLINE
+    return text if more <= 0 else f"{text[:_LONGEST_OUTLINE]}… ({more:,} characters more)"

@@ -1,4 +1,4 @@
-"""What `-a` names, to assets: a path is read, an address is passed on."""
+"""What `-a` and `%view_image` name, to assets: a path is read, an address is passed on."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset, asset_from_path
+from agentcell.assets.asset import MediaAsset, asset_from_path, asset_from_url
 from agentcell.errors import CellError
 from agentcell.modality import FieldModality
 from agentcell.prompts.fields import parse_field_spec
+from agentcell_magics.line import shown
 
 _ADDRESS = re.compile(r"https?://|data:", re.IGNORECASE)
+_OTHER_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_SLOT = re.compile(r"\{(\w+)\}")
 
 
 def attached(
     given: Iterable[tuple[str, str]], fields: Mapping[str, str], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the attachments by field name; a name given several times holds a list.
+
+    Parameters
+    ----------
+    given
+        Names, which may be empty, and places.
+    fields
+        Declarations by name: they say what an address leads to.
+    values
+        The person's variables, to tell where one was meant.
 
     Raises
     ------
@@ -27,41 +40,71 @@ def attached(
     """
     found: dict[str, list[MediaAsset]] = {}
     for name, place in given:
+        if name and not is_there(place) and is_there(whole := f"{name}={place}"):
+            name, place = "", whole  # noqa: PLW2901 (a file whose name holds an =)
         field = name or field_name(place)
         spec = parse_field_spec(field, fields.get(field))
-        found.setdefault(field, []).append(_asset(place, field, spec.modality, values))
+        asset = asset_at(place, spec.modality, values, option="-a ")
+        found.setdefault(field, []).append(asset)
     return {name: assets[0] if len(assets) == 1 else assets for name, assets in found.items()}
 
 
-def field_name(place: str) -> str:
-    """Return a field's name for a file that was given none: ``my receipt.png`` → ``my_receipt``."""
-    stem = "attachment" if _ADDRESS.match(place) else Path(place).stem
-    name = re.sub(r"\W+", "_", stem).strip("_")
-    return name if name.isidentifier() else f"attachment_{name}".rstrip("_")
-
-
-def _asset(
-    place: str, field: str, modality: FieldModality, values: Mapping[str, Any]
+def asset_at(
+    place: str, modality: FieldModality, values: Mapping[str, Any], *, option: str
 ) -> MediaAsset:
+    """Return what is at a path or an address.
+
+    Parameters
+    ----------
+    option
+        What was written before `place`, for errors.
+
+    Raises
+    ------
+    CellError, AttachmentError
+        If there is nothing there that can be used.
+    """
     if _ADDRESS.match(place):
-        return _from_address(place, field, modality)
-    path = Path(place).expanduser()
-    if not path.exists() and place in values:
+        return asset_from_url(place, modality=modality)
+    if is_there(place):
+        return asset_from_path(place)
+    if other := _OTHER_SCHEME.match(place):
+        path = unquote(urlsplit(place).path) if other[1].lower() == "file" else "receipt.png"
         raise CellError(
-            f"-a {place}: there is no file of that name, but there is a variable.",
-            fix=f"write {{{place}}} in the question instead.",
+            f"{option}{shown(place)}: a path, or an address with https, was expected.",
+            fix=f"write the path alone, for example {option}{shown(path)}.",
         )
-    return asset_from_path(path)
+    slot = _SLOT.fullmatch(place)
+    name = slot[1] if slot else place
+    if name in values:
+        raise CellError(
+            f"{option}{shown(place)}: there is no file of that name, but there is a variable.",
+            fix=f"write {{{name}}} in the question instead.",
+        )
+    left, equals, right = place.partition("=")
+    if equals and is_there(right):
+        raise CellError(
+            f"{option}{shown(place)}: {shown(left)!r} is no name for an attachment.",
+            fix=f"write letters, digits and _, for example {option}receipt={shown(right)}.",
+        )
+    return asset_from_path(place)  # which says what is wrong
 
 
-def _from_address(place: str, field: str, modality: FieldModality) -> MediaAsset:
-    if place[:5].lower() == "data:":
-        return (PdfAsset if modality is FieldModality.PDF else ImageAsset).from_base64(place)
-    if modality is FieldModality.IMAGE:
-        return ImageAsset.from_url(place)
-    if modality is FieldModality.PDF:
-        return PdfAsset.from_url(place)
-    raise CellError(
-        f"-a {field}=…: an address does not say whether it leads to an image or a PDF.",
-        fix=f'declare it: -i {field}="IMAGE:…" or -i {field}="PDF:…".',
-    )
+def is_there(place: str) -> bool:
+    """Whether something is at that path; what cannot be a path is nowhere."""
+    try:
+        return Path(place).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def field_name(place: str) -> str:
+    """Return a field's name for a place that was given none: ``my receipt.png`` → ``my_receipt``.
+
+    ``https://example.org/a/receipt.png?x=1`` → ``receipt``.
+    """
+    path = place
+    if _ADDRESS.match(place):
+        path = unquote(urlsplit(place).path) if place[:4].lower() == "http" else ""
+    name = re.sub(r"\W+", "_", Path(path).stem).strip("_")
+    return name if name.isidentifier() else f"attachment_{name}".rstrip("_")

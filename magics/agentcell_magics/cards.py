@@ -33,17 +33,23 @@ _ENDS = {
 }
 
 
-def picture(block: MediaMessageBlock) -> tuple[Bundle, Bundle] | None:
+SMALL_SIDE = 192
+"""Pixels of a small preview's longer side; it takes a fifth of a large one's bytes."""
+
+_LARGE_SIDE = 512
+
+
+def picture(block: MediaMessageBlock, *, small: bool = False) -> tuple[Bundle, Bundle] | None:
     """Return a thumbnail's data and metadata, None where nothing can be shown of the attachment.
 
     The alternative text stands in the metadata, where nbconvert takes it from, in `text/plain`
     and in the card below the picture: JupyterLab gives pictures no alternative text itself.
     """
-    shown = preview(block.asset)
+    shown = preview(block.asset, max_side=SMALL_SIDE if small else _LARGE_SIDE)
     if shown is None:
         return None
     scale = min(1, SHOWN_HEIGHT / shown.height, SHOWN_WIDTH / shown.width)
-    alt = f"{block.tag} {plain(shown.alt)}"
+    alt = f"{plain(block.tag)} {plain(shown.alt)}"
     size = {"width": round(shown.width * scale), "height": round(shown.height * scale)}
     data = {shown.mime_type: base64.b64encode(shown.data).decode("ascii"), "text/plain": alt}
     return data, {shown.mime_type: {"alt": alt, **size}}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-_BARE = re.compile(r"%%(agentcell_)?agent(\s[^?]*)?$")
+_AGENT = re.compile(r"%%(agentcell_)?agent(?=\s|$)")
+_SHELLS_OWN = re.compile(r"_{1,3}|_i{1,3}|_i\d+|_[dio]h|__\w+__|In|Out|get_ipython|exit|quit")
 _OUTPUT_NAME = re.compile(r"_\d+")
 
 
@@ -20,12 +21,19 @@ def cell_id(shell: InteractiveShell) -> str | None:
     JupyterLab and Notebook send ``cellId`` in the request's metadata, VS Code sends ``cell_id``;
     consoles and nbclient send neither.
     """
-    kernel = getattr(shell, "kernel", None)
-    if kernel is None:
-        return None
-    metadata = kernel.get_parent("shell").get("metadata", {})
+    metadata = _request(shell).get("metadata", {})
     found = metadata.get("cellId") or metadata.get("cell_id")
     return found if isinstance(found, str) else None
+
+
+def run_id(shell: InteractiveShell) -> str:
+    """Return the name of this one run of the cell; empty where there is no kernel."""
+    return str(_request(shell).get("header", {}).get("msg_id", ""))
+
+
+def _request(shell: InteractiveShell) -> dict[str, Any]:
+    kernel = getattr(shell, "kernel", None)
+    return {} if kernel is None else dict(kernel.get_parent("shell"))
 
 
 def can_update(shell: InteractiveShell) -> bool:
@@ -49,15 +57,42 @@ def variables(shell: InteractiveShell) -> Mapping[str, Any]:
         name: value
         for name, value in shell.user_ns.items()
         if _OUTPUT_NAME.fullmatch(name)
-        or (not name.startswith("_") and (name not in hidden or hidden[name] is not value))
+        or not (_SHELLS_OWN.fullmatch(name) or (name in hidden and hidden[name] is value))
     }
 
 
-def with_body(lines: list[str]) -> list[str]:
-    """Give a cell that is only its `%%agent` line a blank body, so that the magic is called.
+def is_blank(text: str) -> bool:
+    """Whether a person sees nothing in `text`: marks without width come along with a paste."""
+    return not re.sub(r"[\s\u200b-\u200d\u2060\ufeff]", "", text)
 
-    IPython refuses a cell magic without a body before the magic could say what to write.
+
+def is_shells_own(name: str) -> bool:
+    """Whether IPython keeps something of its own under that name, which must stay."""
+    return bool(_SHELLS_OWN.fullmatch(name) or _OUTPUT_NAME.fullmatch(name))
+
+
+def asks_again(cell: str) -> int | None:
+    """Return the number of the line at which a second `%%agent` stands in a cell, if any does."""
+    lines = enumerate(cell.splitlines(), start=2)
+    return next((number for number, line in lines if _AGENT.match(line)), None)
+
+
+def agent_cell(lines: list[str]) -> list[str]:
+    """Let IPython call `%%agent` where it would refuse the cell before we could say a word.
+
+    It wants a cell magic in the first line, where people write comments, and with a body, which
+    they forget.
     """
-    if len(lines) == 1 and _BARE.match(lines[0].rstrip()):
-        return [lines[0].rstrip("\n") + "\n", "\n"]
-    return lines
+    first = next((n for n, line in enumerate(lines) if not _is_comment(line)), 0)
+    if not lines or not _AGENT.match(lines[first]):
+        return lines
+    called = lines[first:]
+    return called if len(called) > 1 else [called[0].rstrip("\n") + "\n", "\n"]
+
+
+# While a person still types, in a console, a cell must not look complete for this.
+agent_cell.has_side_effects = True  # type: ignore[attr-defined]  # IPython looks for the mark
+
+
+def _is_comment(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")

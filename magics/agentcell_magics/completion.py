@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from agentcell.session import Session
 
-_MAGIC = re.compile(r"^\s*(%%agent|%agent|%view_image)\s")
+Offer: TypeAlias = tuple[str, str]
+"""What Tab writes, and the kind of thing that it is."""
+
+_MAGIC = re.compile(r"\s*(%%|%)(?:agentcell_)?(agent|view_image)\s")
 _MOST_PATHS = 200
 
 
@@ -33,12 +36,12 @@ def matcher(session: Callable[[], Session]) -> Callable[[CompletionContext], Any
         lines = context.full_text.split("\n")
         line = lines[context.cursor_line][: context.cursor_position]
         magic = _MAGIC.match(line)
-        if magic is None or (magic.group(1) == "%%agent" and context.cursor_line != _first(lines)):
+        if magic is None or (magic[1] == "%%" and context.cursor_line != _first(lines)):
             return {"completions": []}
-        fragment = _fragment(line)
-        found = list(
-            _offers(session(), magic.group(1), line[: len(line) - len(fragment)], fragment)
-        )
+        fragment = line[_word_start(line) :]
+        before = line[: len(line) - len(fragment)].split()
+        offers = _offers(session(), magic[1] + magic[2], before, fragment)
+        found = [SimpleCompletion(text=text, type=kind) for text, kind in offers]
         return {
             "completions": found,
             "matched_fragment": fragment,
@@ -50,20 +53,32 @@ def matcher(session: Callable[[], Session]) -> Callable[[CompletionContext], Any
 
 
 def _first(lines: list[str]) -> int:
-    return next((number for number, line in enumerate(lines) if line.strip()), 0)
+    """Return which line is the cell's first but for blank ones and comments."""
+    begins = (n for n, line in enumerate(lines) if line.strip() and not line.startswith("#"))
+    return next(begins, 0)
 
 
-def _fragment(line: str) -> str:
-    """Return the word that is being written, blanks in quotes included."""
-    word = re.search(r"""(?:[^\s"']|"[^"]*"?|'[^']*'?)*$""", line)
-    return word.group() if word else ""
+def _word_start(line: str) -> int:
+    """Return where the word begins that is being written; quotes keep blanks in it."""
+    start, quote = 0, ""
+    for place, character in enumerate(line):
+        if character == quote:
+            quote = ""
+        elif not quote and character in "\"'":
+            quote = character
+        elif not quote and character.isspace():
+            start = place + 1
+    return start
 
 
-def _offers(session: Session, magic: str, before: str, fragment: str) -> Iterable[SimpleCompletion]:
-    words = before.split()
+def _offers(session: Session, magic: str, words: list[str], fragment: str) -> Iterable[Offer]:
     if magic == "%agent":
         return _command(session, words, fragment)
     options = VIEW_OPTIONS if magic == "%view_image" else AGENT_OPTIONS
+    flag, equals, value = fragment.partition("=")
+    if equals and (given := _option(flag, options)) is not None:  # --model=lo
+        found = _values(session, given, value)
+        return ((f"{flag}={text}", kind) for text, kind in found)
     wanted = _option(words[-1], options) if len(words) > 1 else None
     if wanted is not None and wanted.kind != "flag":
         return _values(session, wanted, fragment)
@@ -71,17 +86,17 @@ def _offers(session: Session, magic: str, before: str, fragment: str) -> Iterabl
         flags = [f for o in options if o.many or not set(o.flags) & set(words) for f in o.flags]
         return _matching(flags, fragment, "option")
     if magic == "%view_image":
-        return _paths("", fragment)
+        return _paths(fragment)
     return _models(fragment) if len(words) == 1 else ()
 
 
-def _models(fragment: str) -> Iterable[SimpleCompletion]:
+def _models(fragment: str) -> Iterable[Offer]:
     from agentcell.adapters.registry import models
 
     return _matching(models(), fragment, "model")
 
 
-def _command(session: Session, words: list[str], fragment: str) -> Iterable[SimpleCompletion]:
+def _command(session: Session, words: list[str], fragment: str) -> Iterable[Offer]:
     from agentcell_magics.status import COMMANDS
 
     if len(words) == 1:
@@ -98,40 +113,56 @@ def _option(word: str, options: tuple[Option, ...]) -> Option | None:
     return next((option for option in options if word in option.flags), None)
 
 
-def _values(session: Session, option: Option, fragment: str) -> Iterable[SimpleCompletion]:
+def _values(session: Session, option: Option, fragment: str) -> Iterable[Offer]:
     if option.key == "model":
-        yield from _models(fragment)
-    elif option.key == "conversation":
-        yield from _matching(session.conversations or ("main",), fragment, "conversation")
-    elif option.key == "attach":
-        name, equals, path = fragment.partition("=")
-        yield from _paths(f"{name}=", path) if equals else _paths("", fragment)
-    elif option.choices:
-        yield from _matching(option.choices, fragment, "choice")
+        return _models(fragment)
+    if option.key == "conversation":
+        return _matching(session.conversations or ("main",), fragment, "conversation")
+    if option.key == "attach":
+        return _attachments(fragment)
+    return _matching(option.choices, fragment, "choice")
 
 
-def _matching(names: Iterable[str], fragment: str, kind: str) -> Iterable[SimpleCompletion]:
-    for name in names:
-        if name.startswith(fragment):
-            yield SimpleCompletion(text=name, type=kind)
+def _matching(names: Iterable[str], fragment: str, kind: str) -> Iterable[Offer]:
+    return ((name, kind) for name in names if name.startswith(fragment))
 
 
-def _paths(before: str, fragment: str) -> Iterable[SimpleCompletion]:
-    quote = fragment[:1] if fragment[:1] in {'"', "'"} else ""
-    typed = fragment.strip("\"'")
-    folder = Path(typed).expanduser()
-    pattern = (
-        f"{glob.escape(str(folder))}{'/' if typed.endswith('/') and str(folder) != '/' else ''}*"
-    )
-    if not typed:
-        pattern = "*"
-    for number, found in enumerate(sorted(glob.glob(pattern))):  # noqa: PTH207 (keeps ./ and ~ out of the way)
-        if number >= _MOST_PATHS:
-            return
-        shown = found + ("/" if Path(found).is_dir() else "")
-        if typed.startswith("~"):
-            shown = shown.replace(str(Path.home()), "~", 1)
-        elif typed.startswith("./"):
-            shown = f"./{shown.removeprefix('./')}"
-        mark = quote or ('"' if " " in shown else "")
-        yield SimpleCompletion(text=f"{before}{mark}{shown}", type="path")
+def _attachments(fragment: str) -> Iterable[Offer]:
+    """Offer paths for ``receipt.png``, ``name=receipt.png`` and ``"name=my receipt.png``."""
+    name, equals, path = fragment.partition("=")
+    if not equals:
+        return _paths(fragment)
+    quote = name[:1] if name[:1] in {*"\"'"} else ""
+    return ((f"{name}={text}", kind) for text, kind in _paths(path, quoted=quote))
+
+
+def _paths(fragment: str, *, quoted: str = "") -> Iterable[Offer]:
+    """Offer what is on disk, written as the person began to: with ``~``, with ``./``, in quotes.
+
+    Parameters
+    ----------
+    quoted
+        The quote that was opened before `fragment`; else `fragment` may begin with one.
+    """
+    quote = quoted or (fragment[:1] if fragment[:1] in {*"\"'"} else "")
+    typed = fragment.strip(quote) if quote else fragment
+    try:
+        start = os.path.expanduser(typed)  # noqa: PTH111 (keeps ./ and a slash at the end)
+        found = sorted(glob.glob(f"{glob.escape(start)}*"))  # noqa: PTH207
+    except (OSError, RuntimeError, ValueError):
+        return
+    for path in found[:_MOST_PATHS]:
+        text = typed + path[len(start) :] + ("/" if os.path.isdir(path) else "")  # noqa: PTH112
+        yield from _written(text, quote, is_open=bool(quoted))
+
+
+def _written(path: str, quote: str, *, is_open: bool) -> Iterable[Offer]:
+    """Offer `path` with the quotes that it needs; not at all where the line cannot hold it."""
+    from agentcell.safe_text import unsendable
+
+    needs = [mark for mark in "\"'" if mark in path]
+    if unsendable(path) or quote in needs or len(needs) > 1:
+        return
+    if not quote and (needs or any(character.isspace() for character in path)):
+        quote = "'" if needs == ['"'] else '"'
+    yield ("" if is_open else quote) + path, "path"

@@ -14,7 +14,15 @@ from typing import Any, Literal, TypeAlias
 
 from agentcell.errors import CellError
 
-Kind: TypeAlias = Literal["flag", "text", "name", "pair", "number", "count", "choice", "path"]
+Kind: TypeAlias = Literal["flag", "text", "name", "pair", "number", "count", "choice"]
+
+_PIECE = re.compile(
+    r"(?P<blank>\s+)|(?P<bare>[^\s\"']+)"
+    r"|(?P<double>\"(?:\\[\"\\]|\\(?![\"\\])|[^\"\\])*\")|(?P<single>'[^']*')|(?P<open>[\"'])"
+)
+
+_LONGEST_SHOWN = 80
+"""Characters of what was typed that an error repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,37 +57,32 @@ def tokens(line: str) -> list[str]:
 
     >>> tokens('-i receipt="IMAGE:Till receipt" C:\\new')
     ['-i', 'receipt=IMAGE:Till receipt', 'C:\\new']
+
+    Raises
+    ------
+    CellError
+        If a quote is not closed, or the line holds what cannot be sent.
     """
+    from agentcell.safe_text import unsendable
+
+    if fault := unsendable(line):
+        raise CellError(f"The line holds {fault}.", fix="delete it, or type the line anew.")
     words: list[str] = []
-    word: list[str] | None = None
-    quote = ""
-    place = 0
-    while place < len(line):
-        character = line[place]
-        place += 1
-        if quote:
-            if character == quote:
-                quote = ""
-            elif quote == '"' and character == "\\" and line[place : place + 1] in {'"', "\\"}:
-                word = [*(word or []), line[place]]
-                place += 1
-            else:
-                word = [*(word or []), character]
-        elif character in "\"'":
-            quote, word = character, word or []
-        elif character.isspace():
-            if word is not None:
-                words.append("".join(word))
+    word: str | None = None
+    for piece in _PIECE.finditer(line):
+        if piece["blank"]:
+            words += [word] if word is not None else []
             word = None
+        elif piece["open"]:
+            raise CellError(
+                f"A quote {piece['open']} is opened and not closed in: {shown(line.strip())}",
+                fix=f"add {piece['open']}.",
+            )
+        elif piece["double"]:
+            word = (word or "") + re.sub(r'\\(["\\])', r"\1", piece["double"][1:-1])
         else:
-            word = [*(word or []), character]
-    if quote:
-        raise CellError(
-            f"A quote {quote} is opened and not closed in: {line.strip()}", fix=f"add {quote}."
-        )
-    if word is not None:
-        words.append("".join(word))
-    return words
+            word = (word or "") + (piece["bare"] or piece["single"][1:-1])
+    return [*words, word] if word is not None else words
 
 
 def parse(line: str, options: tuple[Option, ...], magic: str) -> tuple[list[str], dict[str, Any]]:
@@ -103,9 +106,11 @@ def parse(line: str, options: tuple[Option, ...], magic: str) -> tuple[list[str]
             continue
         option, value = _option(word, by_flag, magic)
         if option.kind == "flag":
-            if value is not None:
+            if value is not None and word[:2] in option.flags and word[2:3] != "=":
+                words.insert(place, f"-{value}")  # -nq is -n -q
+            elif value is not None:
                 raise CellError(
-                    f"{option.flags[-1]} takes no value, but {value!r} was given.",
+                    f"{option.flags[-1]} takes no value, but {shown(value)!r} was given.",
                     fix=f"write {option.flags[-1]} alone.",
                 )
             found[option.key] = True
@@ -119,6 +124,14 @@ def parse(line: str, options: tuple[Option, ...], magic: str) -> tuple[list[str]
     return plain, found
 
 
+def shown(typed: str) -> str:
+    """Return what was typed as an error repeats it: short, without control characters."""
+    from agentcell.safe_text import plain
+
+    text = plain(typed)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
 def _option(word: str, by_flag: Mapping[str, Option], magic: str) -> tuple[Option, str | None]:
     flag, equals, value = word.partition("=")
     if flag in by_flag:
@@ -127,7 +140,7 @@ def _option(word: str, by_flag: Mapping[str, Option], magic: str) -> tuple[Optio
         return by_flag[word[:2]], word[2:]
     close = difflib.get_close_matches(flag, by_flag, n=1)
     raise CellError(
-        f"{magic} has no option {flag}.",
+        f"{magic} has no option {shown(flag)}.",
         fix=f"did you mean {close[0]}?" if close else f"run {magic}? to see the options.",
     )
 
@@ -149,7 +162,7 @@ def _text(_: Option, value: str) -> str:
 def _name(option: Option, value: str) -> str:
     if not value.isidentifier() or keyword.iskeyword(value):
         raise CellError(
-            f"{option.flags[0]} {value}: a variable's name was expected.",
+            f"{option.flags[0]} {shown(value)}: a variable's name was expected.",
             fix=f"write letters, digits and _, for example {option.flags[0]} answer.",
         )
     return value
@@ -160,14 +173,14 @@ def _pair(option: Option, value: str) -> tuple[str, str]:
     if equals and name.isidentifier():
         if not rest.strip():
             raise CellError(
-                f"{option.flags[0]} {value}: nothing follows the =.",
+                f"{option.flags[0]} {shown(value)}: nothing follows the =.",
                 fix=f"write {option.flags[0]} {option.value}.",
             )
         return name, rest
     if option.key == "attach" and value.strip():
-        return "", value
+        return "", value  # a path or an address may hold = as well
     raise CellError(
-        f"{option.flags[0]} {value}: NAME=… was expected.",
+        f"{option.flags[0]} {shown(value)}: NAME=… was expected.",
         fix=f"write {option.flags[0]} {option.value}.",
     )
 
@@ -179,7 +192,7 @@ def _number(option: Option, value: str) -> float:
         number = float("nan")
     if not 0 <= number < float("inf"):
         raise CellError(
-            f"{option.flags[0]} {value}: a number from 0 was expected.",
+            f"{option.flags[0]} {shown(value)}: a number from 0 was expected.",
             fix=f"write for example {option.flags[0]} {option.value}.",
         )
     return number
@@ -188,7 +201,7 @@ def _number(option: Option, value: str) -> float:
 def _count(option: Option, value: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,8}", value):
         raise CellError(
-            f"{option.flags[0]} {value}: a whole number from 1 was expected.",
+            f"{option.flags[0]} {shown(value)}: a whole number from 1 was expected.",
             fix=f"write for example {option.flags[0]} 500.",
         )
     return int(value)
@@ -197,7 +210,7 @@ def _count(option: Option, value: str) -> int:
 def _choice(option: Option, value: str) -> str:
     if value not in option.choices:
         raise CellError(
-            f"{option.flags[0]} {value}: one of {', '.join(option.choices)} was expected.",
+            f"{option.flags[0]} {shown(value)}: one of {', '.join(option.choices)} was expected.",
             fix=f"write for example {option.flags[0]} {option.choices[0]}.",
         )
     return value
@@ -205,7 +218,6 @@ def _choice(option: Option, value: str) -> str:
 
 _CHECKS: dict[Kind, Callable[[Option, str], Any]] = {
     "text": _text,
-    "path": _text,
     "name": _name,
     "pair": _pair,
     "number": _number,

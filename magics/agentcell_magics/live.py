@@ -61,7 +61,7 @@ class LiveAnswer:
 
     def status(self, said: str) -> None:
         """Say what is waited for, in the answer's place, until the answer begins."""
-        if self._updates and not self._text:
+        if self._updates and not self._length:
             self._send(line(said))
 
     def add(self, piece: str) -> None:
@@ -75,11 +75,12 @@ class LiveAnswer:
 
     def finish(self, metadata: Bundle | None = None, note: str = "") -> None:
         """Show the last state; `note` stands for the answer where there is none."""
+        text = self.text
         if self._prints:
-            print(note if note and not self._text else "")  # noqa: T201
+            print("" if text.strip() else note)  # noqa: T201
             return
-        bundle = answer_bundle(self.text, self._tags) if self._text else line(note)
-        if self._text or note:
+        bundle = answer_bundle(text, self._tags) if text.strip() else line(note)
+        if text.strip() or note:
             self._send(bundle, {"agentcell": metadata or {}})
 
     def _is_time(self) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcell.errors import CellError
-from agentcell_magics.line import Option, parse
+from agentcell_magics.line import Option, parse, shown
 
 AGENT_OPTIONS = (
     Option(
@@ -66,7 +66,7 @@ AGENT_OPTIONS = (
         kind="choice",
         value="LEVEL",
         choices=("auto", "high", "original"),
-        help="scale large images down (auto, high), or not (original, if not given)",
+        help="from this cell on: scale large images down (auto, high), or not (original)",
     ),
     Option(
         flags=("--pdf-as",),
@@ -74,7 +74,7 @@ AGENT_OPTIONS = (
         kind="choice",
         value="FORM",
         choices=("pdf", "images", "text"),
-        help="send PDFs as they are, as images of their pages, or as their text",
+        help="from this cell on: send PDFs as they are, as images of their pages, as text",
     ),
     Option(
         flags=("-c", "--conversation"),
@@ -149,8 +149,8 @@ class AgentOptions:
     output: str | None = None
     system: str | None = None
     settings: dict[str, Any]
-    detail: str = "original"
-    pdf_as: str = "pdf"
+    detail: str | None = None
+    pdf_as: str | None = None
     conversation: str | None = None
     fresh: bool = False
     dry_run: bool = False
@@ -170,30 +170,34 @@ def agent_options(line: str) -> AgentOptions:
     plain, found = parse(line, AGENT_OPTIONS, "%%agent")
     if plain and "model" in found:
         raise CellError(
-            f"The model is given twice: {plain[0]} and {found['model']}.", fix="keep one."
+            f"The model is given twice: {shown(plain[0])} and {shown(found['model'])}.",
+            fix="keep one.",
         )
     if len(plain) > 1:
         raise CellError(
             f"%%agent takes one model before its options, but {len(plain)} words were given:"
-            f" {' '.join(plain)[:80]}",
+            f" {shown(' '.join(plain))}",
             fix="write the question below the line; put quotes round a value with blanks.",
         )
     fields = found.pop("fields", [])
     names = [name for name, _ in fields]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise CellError(f"-i declares {doubled[0]} twice.", fix="keep one of them.")
+        raise CellError(f"-i declares {shown(doubled[0])} twice.", fix="keep one of them.")
     for name, raw in fields:
         if hint := looks_like_modality(raw):
             raise CellError(
-                f'-i {name}="{raw}": {hint}.', fix=f'write for example -i {name}="IMAGE:…".'
+                f'-i {shown(name)}="{shown(raw)}": {hint}.',
+                fix=f'write for example -i {shown(name)}="IMAGE:…".',
             )
     settings: dict[str, Any] = {
         key: found.pop(key) for key in ("temperature", "max_tokens") if key in found
     }
     if plain:
         found["model"] = plain[0]
-    if not found.get("conversation", "x").strip():
-        raise CellError("-c needs a name that is not blank.", fix="write for example -c taxes.")
+    if "conversation" in found:
+        found["conversation"] = " ".join(found["conversation"].split())
+        if not found["conversation"]:
+            raise CellError("-c needs a name that is not blank.", fix="write for example -c taxes.")
     return AgentOptions(
         fields=dict(fields), settings=settings, attach=tuple(found.pop("attach", ())), **found
     )

@@ -9,7 +9,7 @@ from agentcell.adapters.registry import models
 from agentcell.errors import CellError
 from agentcell.session import Session
 from agentcell_magics import cards
-from agentcell_magics.line import tokens
+from agentcell_magics.line import shown, tokens
 from agentcell_magics.live import show
 
 _LONGEST_QUESTION = 80
@@ -29,7 +29,7 @@ def run_command(session: Session, line: str) -> None:
     if command is None:
         close = difflib.get_close_matches(name, COMMANDS, n=1)
         raise CellError(
-            f"%agent has no command {name!r}.",
+            f"%agent has no command {shown(name)!r}.",
             fix=f"did you mean %agent {close[0]}?"
             if close
             else f"use one of {', '.join(COMMANDS)}; or ask below %%agent, with two signs.",
@@ -40,7 +40,7 @@ def run_command(session: Session, line: str) -> None:
 def _none(arguments: list[str], name: str) -> None:
     if arguments:
         raise CellError(
-            f"%agent {name} takes nothing more, but {' '.join(arguments)!r} was given.",
+            f"%agent {name} takes nothing more, but {shown(' '.join(arguments))!r} was given.",
             fix=f"write %agent {name} alone.",
         )
 
@@ -52,7 +52,7 @@ def _status(session: Session, arguments: list[str]) -> None:
     facts.append(
         (
             "conversation",
-            ", ".join(f"{n} ({len(session.conversation(n).turns)} turns)" for n in names),
+            ", ".join(f"{name} ({_counted(session, name)})" for name in names),
         )
     )
     facts.append(("attachments", "\n".join(b.tag for b in session.attachments) or "none"))
@@ -61,6 +61,11 @@ def _status(session: Session, arguments: list[str]) -> None:
     if session.model.provider == "local":
         facts += _local_reader()
     show(cards.rows("agentcell", facts))
+
+
+def _counted(session: Session, conversation: str) -> str:
+    count = len(session.conversation(conversation).turns)
+    return f"{count} turn{'' if count == 1 else 's'}"
 
 
 def _local_reader() -> list[tuple[str, str]]:

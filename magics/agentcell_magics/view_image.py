@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from agentcell.assets.asset import ImageAsset, MediaAsset
 from agentcell.assets.coerce import coerce
 from agentcell.assets.prepare import at_detail
-from agentcell.errors import CellError
+from agentcell.errors import CellError, Stopped
 from agentcell.modality import FieldModality
 from agentcell.session import Session
 from agentcell_magics import cards
-from agentcell_magics.attach import field_name
-from agentcell_magics.cells import variables
+from agentcell_magics.attach import asset_at, field_name, is_there
+from agentcell_magics.cells import is_terminal, variables
 from agentcell_magics.help import VIEW_HELP
-from agentcell_magics.line import parse
+from agentcell_magics.line import parse, shown
 from agentcell_magics.live import show
 from agentcell_magics.options import VIEW_OPTIONS
 
@@ -39,7 +39,16 @@ class ViewImageMagics(Magics):
     @line_magic
     def view_image(self, line: str) -> None:
         """Show an image and attach it; what people read of it is `VIEW_HELP`."""
+        try:
+            self._view(line)
+        except KeyboardInterrupt:
+            raise Stopped("as you asked; nothing was attached.") from None
+
+    view_image.__doc__ = VIEW_HELP
+
+    def _view(self, line: str) -> None:
         words, options = parse(line, VIEW_OPTIONS, "%view_image")
+        words = [word for word in words if word.strip()]
         if len(words) != 1:
             raise CellError(
                 f"%view_image takes one path or variable, but {len(words)} were given.",
@@ -47,41 +56,55 @@ class ViewImageMagics(Magics):
             )
         place = words[0]
         values = variables(self.shell)
+        if place[1:-1] in values and place == f"{{{place[1:-1]}}}":  # as in a question
+            place = place[1:-1]
         if place in values:
             asset = _one_image(
                 coerce(values[place], name=place, modality=FieldModality.IMAGE), place
             )
         else:
-            asset = _from_path(place)
+            asset = _from_place(place, values)
         asset = at_detail(asset, options.get("detail", "auto"))
         name = options.get("name", field_name(place))
         label = options.get("label", asset.filename or name)
-        tag = self.session.attach(asset, name=name, label=label)
-        block = next(b for b in reversed(self.session.attachments) if b.tag == tag)
-        if (shown := cards.picture(block)) is not None:
-            show(*shown)
+        tag = self.session.attach(asset, name=name, label=label, place=place)
+        block = next(b for b in self.session.attachments if b.tag == tag)
+        if not is_terminal(self.shell) and (picture := cards.picture(block)) is not None:
+            show(*picture)
         show(cards.attachments([block], notes=[*asset.notes, "It goes with the next question."]))
 
-    view_image.__doc__ = VIEW_HELP
 
-
-def _from_path(place: str) -> ImageAsset:
-    path = Path(place).expanduser()
-    if not path.exists() and place.isidentifier():
+def _from_place(place: str, values: Mapping[str, Any]) -> ImageAsset:
+    if place[:4].lower() == "http" and "://" in place:
         raise CellError(
-            f"%view_image {place}: there is neither a variable nor a file of that name.",
+            f"%view_image {shown(place)}: only the model's service could look at an address.",
+            fix="attach it below %%agent -a NAME=ADDRESS, or download it first.",
+        )
+    if place.isidentifier() and not is_there(place):
+        raise CellError(
+            f"%view_image {shown(place)}: there is neither a variable nor a file of that name.",
             fix="check the spelling, or run the cell that makes it first.",
         )
-    return ImageAsset.from_path(path)
+    asset = asset_at(place, FieldModality.ANY, values, option="%view_image ")
+    if isinstance(asset, ImageAsset):
+        return asset
+    raise CellError(
+        f"%view_image {shown(place)}: an image was expected, but this is a PDF.",
+        fix="attach it below %%agent -a NAME=PATH.",
+    )
 
 
-def _one_image(found: object, place: str) -> ImageAsset:
+def _one_image(found: object, name: str) -> ImageAsset:
     if isinstance(found, ImageAsset):
         return found
-    kind = f"{len(found)} attachments" if isinstance(found, list) else type(found).__name__
-    if isinstance(found, MediaAsset):
-        kind = str(found.modality)
+    what, fix = f"holds {type(found).__name__}", "name one image."
+    if isinstance(found, str):
+        what, fix = "holds text", "write the path itself, or make the variable a Path."
+    elif isinstance(found, list):
+        what = f"holds {len(found)} attachments"
+        fix = f"name one of them, or write {{{name}}} in the question."
+    elif isinstance(found, MediaAsset):
+        what, fix = "holds a PDF", f"write {{{name}}} in the question."
     raise CellError(
-        f"%view_image {place}: one image was expected, but the variable holds {kind}.",
-        fix="name one image, or attach the rest with {name} in a question.",
+        f"%view_image {name}: one image was expected, but the variable {what}.", fix=fix
     )

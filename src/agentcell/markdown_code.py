@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -37,7 +39,8 @@ class Piece:
     indent: str = ""
 
 
-_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_OPENS = re.compile(r"\\[\s\S]|`+")
+_BLANK_LINE = re.compile(r"\n[ \t>]*\n")
 
 
 @cache
@@ -75,13 +78,39 @@ def _block(text: str, code: str) -> Piece:
 
 def _prose(text: str) -> Iterator[Piece]:
     done = 0
-    for found in _SPAN.finditer(text):
-        if "\n\n" in found.group():  # a span does not cross paragraphs
-            continue
-        if found.start() > done:
-            yield Piece(kind="text", text=text[done : found.start()])
-        code = " ".join(found.group(2).split("\n")).strip()
-        yield Piece(kind="span", text=found.group(), code=code)
-        done = found.end()
+    for start, end, width in _spans(text):
+        if start > done:
+            yield Piece(kind="text", text=text[done:start])
+        code = " ".join(text[start + width : end - width].split("\n")).strip()
+        yield Piece(kind="span", text=text[start:end], code=code)
+        done = end
     if done < len(text):
         yield Piece(kind="text", text=text[done:])
+
+
+def _spans(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield each span's start, end and number of backticks, in linear time."""
+    if "`" not in text:
+        return
+    closers: dict[int, list[int]] = defaultdict(list)
+    for run in re.finditer("`+", text):
+        closers[len(run.group())].append(run.start())
+    blanks = [blank.start() for blank in _BLANK_LINE.finditer(text)]
+    at = 0
+    while opening := _OPENS.search(text, at):
+        at = opening.end()
+        width = len(opening.group())
+        end = _next(closers[width], at)
+        if opening.group()[0] == "\\" or end is None:
+            continue
+        blank = _next(blanks, at)
+        if blank is not None and blank < end:  # a span does not cross paragraphs
+            continue
+        at = end + width
+        yield opening.start(), at, width
+
+
+def _next(places: list[int], start: int) -> int | None:
+    """Return the first of `places`, which are in order, that is not less than `start`."""
+    number = bisect_left(places, start)
+    return places[number] if number < len(places) else None

@@ -2,8 +2,8 @@
 
 A trusted notebook runs a `<script>` that stands in Markdown, on opening. Hosts parse Markdown
 differently, so what is code for one may be live HTML for another. The result here holds no tag
-but our own `<pre>` and `<code>`, no image and no link whose text hides its target, wherever a
-host thinks that code begins and ends.
+but our own `<pre>`, `<code>` and `<span>`, without attributes, no image and no link whose text
+hides its target, wherever a host thinks that code begins and ends.
 """
 
 from __future__ import annotations
@@ -13,27 +13,62 @@ from collections.abc import Iterable
 from html import escape
 
 from agentcell.markdown_code import Piece, pieces
+from agentcell.markdown_maths import runs
 
-_TAG = re.compile(r"\\*<(?=[A-Za-z/!?])")
-_IMAGE = re.compile(r"!(?=\[)")
+_TAG = re.compile(r"(?<!\\)\\*<(?=[A-Za-z/!?])")
+_IMAGE = re.compile(r"(?<!\\)\\*!(?=\[)")
 _LINK = re.compile(
     r"(?<!!)\[([^\[\]\n\\`]{1,300})\]\(\s*((?:https?|mailto):[^\s()<>\"'\\`]{1,2000})"
     r"(?:\s+\"[^\"\n]*\")?\s*\)"
 )
 _LINK_JOINT = re.compile(r"\](?=[(\[:])")
-_MATHS = re.compile(r"(\$\$.+?\$\$|\$[^$\n]+\$)", re.DOTALL)
-_LIVE_MATHS = re.compile(r"\\(?=(?:href|class|cssId|style|require|data|unicode|url)\b)")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>\"'`]{1,2000})>")
-_SUSPECT = re.compile(r"<(?=[A-Za-z/!?])|!\[|\]\(")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+# Commands that give maths a link, a style or an address, and those that change what other
+# commands do: a host keeps such a change for all other formulas of the page.
+_LIVE_MATHS = re.compile(
+    r"\\(?=(?:href|url|class|cssId|style|data|unicode|require|mmlToken|bbox|includegraphics"
+    r"|html(?:Class|Id|Style|Data)|[egx]?def|let|futurelet|(?:re)?new(?:command|environment)"
+    r"|DeclareMathOperator|DeclarePairedDelimiters?X?)(?![A-Za-z]))"
+)
+_DIAGRAM = re.compile(r"^(?=[^\n]*?(?:`{3}|~{3}))[^\n]*?mermaid", re.IGNORECASE | re.MULTILINE)
+"""The first line of a diagram, which some hosts draw, and for it load the pictures it names."""
+
+_SUSPECT = re.compile(rf"<(?=[A-Za-z/!?])|!\[|\]\(|{_LIVE_MATHS.pattern}")
+
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
 _SPECIAL = re.compile(r"[^\w\s.,;%€£¥/+=-]|_|^[-+=]|^\d+(?=\.)|(?<=:)//|(?<=www)\.")
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\?)?|[@-Z\\-_])")
+_HALF = re.compile("[\ud800-\udfff]")
+
+_DOLLARS = re.compile(r"(?<!\\)\\*\$|&(?:#0*36|#x0*24|dollar);", re.IGNORECASE)
+_DOLLAR = "<span>&#36;</span>"
+"""A dollar that no host takes for the beginning of maths: maths cannot reach into an element."""
+
+
+def whole_characters(text: str) -> str:
+    """Return `text` with its halves of characters joined; one without its other half is ``�``.
+
+    Services cut their pieces anywhere, and a text with a half in it can be neither sent nor saved.
+    """
+    if not _HALF.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def unsendable(text: str) -> str:
+    """Return in words what `text` holds that no service takes; empty if there is nothing."""
+    if half := _HALF.search(text):
+        return f"half a character (U+{ord(half.group()):04X})"
+    return "a NUL character (U+0000)" if "\0" in text else ""
 
 
 def plain(text: str) -> str:
     """Return `text` without terminal codes, control characters and direction overrides."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _CONTROLS.sub("", text)
+    return whole_characters(_CONTROLS.sub("", text))
 
 
 def safe_markdown(text: str) -> str:
@@ -41,8 +76,11 @@ def safe_markdown(text: str) -> str:
 
     Tags become visible text, images become their description, a link shows where it leads.
     Code keeps its look: a block that holds a tag is given as HTML with everything escaped.
+    Formulas are in the form that notebooks show, and dollars that open none stay dollars.
     """
-    return "".join(_safe(piece) for piece in pieces(plain(text)))
+    text = plain(text)
+    has_pairs = len(_DOLLARS.findall(text)) > 1  # one alone is no formula to any host
+    return "".join(_safe(piece, has_pairs=has_pairs) for piece in pieces(text))
 
 
 def marked(markdown: str, names: Iterable[str]) -> str:
@@ -89,10 +127,10 @@ def _entity(match: re.Match[str]) -> str:
     return found
 
 
-def _safe(piece: Piece) -> str:
+def _safe(piece: Piece, *, has_pairs: bool) -> str:
     if piece.kind == "text":
-        return _safe_prose(piece.text)
-    if not _SUSPECT.search(piece.text):
+        return _safe_prose(piece.text, has_pairs=has_pairs)
+    if not (_SUSPECT.search(piece.text) or _DIAGRAM.search(piece.text)):
         return piece.text
     if piece.kind == "span":
         return f"<code>{_all_entities(piece.code)}</code>"
@@ -112,17 +150,18 @@ def _code_lines(piece: Piece) -> list[str]:
 
 
 def _escaped_line(line: str) -> str:
-    return escape(line, quote=False).replace("![", "!&#91;").replace("](", "]&#40;")
+    line = escape(line, quote=False).replace("![", "!&#91;").replace("](", "]&#40;")
+    return _no_diagram(_LIVE_MATHS.sub("&#92;", line))
 
 
 def _all_entities(code: str) -> str:
     return re.sub(r"[^\w\s]|_", _entity, code)
 
 
-def _safe_prose(text: str) -> str:
-    parts = _MATHS.split(text)  # every second part is maths
+def _safe_prose(text: str, *, has_pairs: bool) -> str:
     return "".join(
-        _safe_maths(part) if number % 2 else _safe_words(part) for number, part in enumerate(parts)
+        _safe_maths(run.text) if run.is_maths else _safe_words(run.text, has_pairs=has_pairs)
+        for run in runs(text)
     )
 
 
@@ -133,13 +172,19 @@ def _safe_maths(text: str) -> str:
     return _LIVE_MATHS.sub("", text)
 
 
-def _safe_words(text: str) -> str:
+def _safe_words(text: str, *, has_pairs: bool) -> str:
     text = _AUTOLINK.sub(r"\1", text)
     text = _LINK.sub(_shown_link, text)
     text = _TAG.sub("&lt;", text)
     text = _IMAGE.sub("&#33;", text)
     text = _LINK_JOINT.sub("&#93;", text)
-    return _LIVE_MATHS.sub("&#92;", text)
+    text = _no_diagram(_LIVE_MATHS.sub("&#92;", text))
+    return _DOLLARS.sub(_DOLLAR, text) if has_pairs else text
+
+
+def _no_diagram(text: str) -> str:
+    """Return `text` in which no line can be the first of a diagram."""
+    return _DIAGRAM.sub(lambda line: f"{line.group()[:-7]}&#109;{line.group()[-6:]}", text)
 
 
 def _shown_link(match: re.Match[str]) -> str:

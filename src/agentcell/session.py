@@ -6,24 +6,26 @@ whatever it is, becomes one `Turn`.
 
 from __future__ import annotations
 
-import time
+import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentcell.adapters.events import Event, Gathering, Usage
+from agentcell.adapters.events import Event, Usage
 from agentcell.adapters.model import Model
-from agentcell.adapters.registry import resolve
+from agentcell.adapters.models_by_name import ModelsByName
 from agentcell.answer import Answer
 from agentcell.assets.asset import MediaAsset
-from agentcell.errors import AgentcellError, AttachmentError, HistoryError
-from agentcell.history.turns import Conversation, Status, Turn, past_messages, system_of
+from agentcell.errors import CellError, HistoryError
+from agentcell.history.attachments import Attachments
+from agentcell.history.turn_record import TurnRecord
+from agentcell.history.turns import Conversation, Turn, past_messages, system_of
 from agentcell.messages import MediaMessageBlock, Message, media_blocks
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.question import Question, compose
-from agentcell.prompts.tags import TagRegistry
+from agentcell.safe_text import unsendable
 
 MAIN = "main"
 """The conversation that a cell belongs to when it names none."""
@@ -39,40 +41,37 @@ class Request:
         Instructions, earlier turns and the question, with what was attached.
     outgoing
         The same as the model gets it: attachments made to fit.
-    notes
-        What was done to attachments, one sentence each.
     question
         The person's text with tags in it, its attachments, and what to tell the person.
+    turn
+        The turn as it begins: the question, and no answer yet.
+    notes
+        What was done to attachments, one sentence each.
     """
 
-    id: str
-    cell_id: str | None
     conversation: str
-    fresh: bool
     model: Model
     messages: list[Message]
     outgoing: list[Message]
     question: Question
+    turn: Turn
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
-    system: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The name that its turn will have."""
+        return self.turn.id
 
     def __repr__(self) -> str:
         return f"Request({self.model.name}, {len(self.messages)} messages)"
 
 
-@dataclass(slots=True, kw_only=True)
-class _Viewed:
-    """An attachment that waits for the next question, and the cell that then asked it."""
-
-    asset: MediaAsset
-    spec: FieldSpec
-    used: bool = False
-    cell_id: str | None = None
-
-
 class Session:
     """What the magics, the panels and Python code share: model, conversations, attachments.
+
+    It may be used from several threads at once. Questions that are asked at the same time do not
+    see each other.
 
     Parameters
     ----------
@@ -82,32 +81,28 @@ class Session:
     """
 
     def __init__(self, model: Model | str | None = None) -> None:
-        self._models: dict[str | None, Model] = {}
-        self._default: Model | str | None = model
+        self._models = ModelsByName(model)
         self._conversations: dict[str, Conversation] = {}
-        self._tags = TagRegistry()
-        self._blocks: dict[str, MediaMessageBlock] = {}
-        self._viewed: list[_Viewed] = []
-        self._forgotten: set[str] = set()
+        self._attachments = Attachments()
         self._listeners: list[Callable[[], None]] = []
+        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
-        turns = sum(len(c.turns) for c in self._conversations.values())
-        return f"Session({self.model_name}, {turns} turns, {len(self.attachments)} attachments)"
+        turns, attachments = len(self.turns), len(self.attachments)
+        return f"Session({self._models.default_name}, {turns} turns, {attachments} attachments)"
 
     # -- model ------------------------------------------------------------------------------
 
     @property
     def model(self) -> Model:
         """The model that is asked when a cell names none."""
-        return self.model_named(None)
+        return self._models.named()
 
     @model.setter
     def model(self, model: Model | str | None) -> None:
         if isinstance(model, str):
-            self.model_named(model)  # a wrong name is told now, not with the next question
-        self._default = model
-        self._models.pop(None, None)
+            self._models.named(model)  # a wrong name is told now, not with the next question
+        self._models.default = model
         self._changed()
 
     @property
@@ -115,61 +110,53 @@ class Session:
         """``provider/model`` of the session's model."""
         return self.model.name
 
-    def model_named(self, name: str | None) -> Model:
-        """Return the model of that name, always the same object; None means the session's own.
-
-        Raises
-        ------
-        UnknownModel
-            If no provider or alias has that name.
-        """
-        if name is None and isinstance(self._default, Model):
-            return self._default
-        if name not in self._models:
-            wanted = name if name is not None else self._default
-            self._models[name] = resolve(wanted if isinstance(wanted, str) else None)
-        return self._models[name]
-
     # -- conversations and attachments ------------------------------------------------------
 
     def conversation(self, name: str = MAIN) -> Conversation:
         """Return the conversation of that name, begun if need be."""
-        return self._conversations.setdefault(name, Conversation(name))
+        with self._lock:
+            return self._conversations.setdefault(name, Conversation(name))
 
     @property
     def conversations(self) -> tuple[str, ...]:
-        """The names of all conversations, oldest first."""
-        return tuple(self._conversations)
+        """The names of all conversations in which something was said, oldest first."""
+        with self._lock:
+            return tuple(name for name, c in self._conversations.items() if c.turns)
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """All turns of all conversations."""
-        return tuple(turn for c in self._conversations.values() for turn in c.turns)
+        with self._lock:
+            return tuple(turn for c in self._conversations.values() for turn in c.turns)
 
     @property
     def usage(self) -> Usage:
         """Tokens of all turns, as far as providers told."""
-        total = Usage()
-        for turn in self.turns:
-            if turn.usage is not None:
-                total += turn.usage
-        return total
+        counted = (turn.usage for turn in self.turns if turn.usage is not None)
+        return sum(counted, start=Usage())
 
     @property
     def attachments(self) -> tuple[MediaMessageBlock, ...]:
         """Every attachment that the session knows, in the order in which they came."""
-        known = self._blocks.values()
-        return tuple(block for block in known if block.fingerprint not in self._forgotten)
+        return self._attachments.blocks
 
-    def attach(self, asset: MediaAsset, *, name: str = "image", label: str = "") -> str:
-        """Let `asset` go out with the next question, and return its tag."""
+    def attach(
+        self, asset: MediaAsset, *, name: str = "image", label: str = "", place: str = ""
+    ) -> str:
+        """Let `asset` go out with the next question, and return its tag.
+
+        Parameters
+        ----------
+        name, label
+            What the tag is made of.
+        place
+            Where `asset` was found, if that may be looked at again: it then takes the place of
+            what was found there before and still waits.
+        """
         spec = FieldSpec(name=name, description=label or name)
-        self._forgotten.discard(asset.fingerprint())
-        self._viewed.append(_Viewed(asset=asset, spec=spec))
-        tag, _ = self._tags.reserve(asset, spec.name, spec.description)
-        self._remember(MediaMessageBlock(asset, spec.name, tag, spec.description))
+        block = self._attachments.view(asset, spec, place)
         self._changed()
-        return tag
+        return block.tag
 
     def forget(self, tag: str) -> MediaMessageBlock:
         """Let an attachment never go out again; its name stays in earlier texts.
@@ -179,24 +166,15 @@ class Session:
         AttachmentError
             If no attachment has that tag.
         """
-        found = [b for b in self.attachments if tag in {b.tag, b.tag.strip("[]").split(" ")[0]}]
-        if not found:
-            known = ", ".join(block.tag for block in self.attachments) or "none"
-            raise AttachmentError(
-                f"No attachment is called {tag!r}.", fix=f"name one of these: {known}."
-            )
-        self._forgotten.add(found[0].fingerprint)
-        self._viewed = [v for v in self._viewed if v.asset.fingerprint() not in self._forgotten]
+        block = self._attachments.forget(tag)
         self._changed()
-        return found[0]
+        return block
 
     def reset(self) -> None:
         """Forget all turns and attachments; the model stays."""
-        self._conversations.clear()
-        self._blocks.clear()
-        self._viewed.clear()
-        self._forgotten.clear()
-        self._tags = TagRegistry()
+        with self._lock:
+            self._conversations.clear()
+            self._attachments = Attachments()
         self._changed()
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -213,9 +191,6 @@ class Session:
         for callback in tuple(self._listeners):
             callback()
 
-    def _remember(self, block: MediaMessageBlock) -> None:
-        self._blocks.setdefault(block.tag, block)
-
     # -- one turn ---------------------------------------------------------------------------
 
     def prepare(  # noqa: PLR0913 (one parameter for each thing that a cell can say)
@@ -230,9 +205,10 @@ class Session:
         settings: Mapping[str, Any] | None = None,
         conversation: str = MAIN,
         fresh: bool = False,
-        detail: str = "original",
-        pdf_as: str = "pdf",
+        detail: str | None = None,
+        pdf_as: str | None = None,
         cell_id: str | None = None,
+        part: int = 1,
     ) -> Request:
         """Return the request that `text` makes; nothing is sent and nothing recorded.
 
@@ -251,11 +227,14 @@ class Session:
         fresh
             The conversation starts over with this turn.
         detail
-            ``auto`` or ``high`` scales large images down, ``original`` leaves them.
+            From this turn on: ``auto`` or ``high`` scales large images down, ``original``
+            leaves them. None: as the turn before, at first ``original``.
         pdf_as
-            How PDFs go out: ``pdf``, ``images`` or ``text``.
-        cell_id
-            A turn of the same cell is replaced, and only turns before it are seen.
+            From this turn on: how PDFs go out, ``pdf``, ``images`` or ``text``. None: as the
+            turn before, at first ``pdf``.
+        cell_id, part
+            A turn of the same cell is replaced, and only turns before it are seen. `part` counts
+            the questions that one run of the cell asks, from 1.
 
         Raises
         ------
@@ -264,37 +243,51 @@ class Session:
         UnknownModel, Unsupported
             If there is no such model, or it cannot take these attachments.
         """
-        chosen = model if isinstance(model, Model) else self.model_named(model)
-        viewed = [v for v in self._viewed if not v.used or (cell_id and v.cell_id == cell_id)]
-        earlier = [] if fresh else self.conversation(conversation).before(cell_id)
-        past = past_messages(earlier, frozenset(self._forgotten))
-        known = frozenset(block.fingerprint for block in media_blocks(past))
+        chosen = model if isinstance(model, Model) else self._models.named(model)
+        if fault := unsendable(system or ""):
+            raise CellError(f"The instructions hold {fault}.", fix="type them anew.")
+        known = self._attachments
+        earlier = [] if fresh else self.conversation(conversation).before(cell_id, part)
+        past = past_messages(earlier, known.forgotten)
+        sent = {block.fingerprint: block.tag for block in media_blocks(past)}
         question = compose(
             text,
             values=values or {},
             attach=attach or {},
             fields=normalize_field_specs(fields or {}),
-            viewed=[(v.spec, v.asset) for v in viewed],
-            tags=self._tags,
-            sent=known,
+            viewed=known.viewed_for((cell_id, part)),
+            tags=known.tags,
+            sent=sent,
         )
+        question = replace(question, blocks=tuple(map(known.shared, question.blocks)))
         rules = system if system is not None else system_of(earlier)
         messages: list[Message] = [{"role": "system", "content": rules}] if rules else []
-        messages += past
-        messages.append(question.message(known=known))
+        messages += [*past, question.message(sent)]
+        last = earlier[-1] if earlier else None
+        detail = detail or (last.detail if last else "original")
+        pdf_as = pdf_as or (last.pdf_as if last else "pdf")
         ready = chosen.ready(messages, detail=detail, pdf_as=pdf_as)
-        return Request(
+        turn = Turn(
             id=uuid.uuid4().hex[:12],
             cell_id=cell_id,
-            conversation=conversation,
+            part=part,
+            messages=(messages[-1],),
+            status="interrupted",
+            model=chosen.name,
             fresh=fresh,
+            system=system,
+            detail=detail,
+            pdf_as=pdf_as,
+        )
+        return Request(
+            conversation=conversation,
             model=chosen,
             messages=messages,
             outgoing=ready.messages,
             question=question,
+            turn=turn,
             notes=(*question.notes, *ready.notes),
             settings=dict(settings or {}),
-            system=system,
         )
 
     def stream(self, request: Request) -> Iterator[Event]:
@@ -302,18 +295,19 @@ class Session:
 
         Closing the iterator early stops the answer; what came until then is kept and marked.
         """
-        record = _Record(self, request)
-        answer = request.model.stream(request.outgoing, None, request.settings)
-        with record, closing(_closable(answer)) as events:
-            for event in events:
-                record.take(event)
-                yield event
+        record = self._record(request)
+        with record:
+            answer = request.model.stream(request.outgoing, None, request.settings)
+            with closing(_closable(answer)) as events:
+                for event in events:
+                    record.take(event)
+                    yield event
 
     async def astream(self, request: Request) -> AsyncIterator[Event]:
         """Like `stream`, without blocking the loop."""
-        record = _Record(self, request)
-        answer = request.model.astream(request.outgoing, None, request.settings)
+        record = self._record(request)
         with record:
+            answer = request.model.astream(request.outgoing, None, request.settings)
             async with aclosing(answer) as events:  # type: ignore[type-var]
                 async for event in events:
                     record.take(event)
@@ -346,73 +340,22 @@ class Session:
         turns = self.conversation(request.conversation).turns
         return next((Answer.of(turn) for turn in turns if turn.id == request.id), None)
 
+    def _record(self, request: Request) -> TurnRecord:
+        return TurnRecord(request.turn, lambda turn: self._commit(request, turn))
+
     def _commit(self, request: Request, turn: Turn) -> None:
-        self.conversation(request.conversation).put(turn)
-        for block in request.question.blocks:
-            self._remember(block)
-            if turn.status != "failed":
-                self._forgotten.discard(block.fingerprint)
-        if turn.status != "failed":
-            self._use_viewed(request)
+        with self._lock:
+            own = self.conversation(request.conversation)
+            for other in self._conversations.values():
+                if other is not own:  # the cell named another conversation before
+                    other.drop(turn)
+            own.put(turn)
+            self._attachments.add(
+                request.question.blocks,
+                asker=(turn.cell_id, turn.part),
+                sent=turn.status != "failed",
+            )
         self._changed()
-
-    def _use_viewed(self, request: Request) -> None:
-        sent = {block.fingerprint for block in request.question.blocks}
-        for viewed in self._viewed:
-            if not viewed.used and viewed.asset.fingerprint() in sent:
-                viewed.used, viewed.cell_id = True, request.cell_id
-
-
-class _Record:
-    """Gathers one turn's events and commits the turn once, however it ends."""
-
-    def __init__(self, session: Session, request: Request) -> None:
-        self._session = session
-        self._request = request
-        self._gathering = Gathering()
-        self._started = time.monotonic()
-
-    def take(self, event: Event) -> None:
-        self._gathering.take(event)
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
-    ) -> None:
-        if kind is None:
-            try:
-                result = self._gathering.result()
-            except AgentcellError as truncated:
-                self._commit("failed", error=str(truncated.problem))
-                raise
-            self._commit("complete", message=result["assistant_message"])
-        elif issubclass(kind, Exception):
-            self._commit("failed", error=f"{kind.__name__}: {getattr(error, 'problem', error)}")
-        else:  # an interrupt, a cancelled task, a closed iterator
-            self._commit("interrupted")
-
-    def _commit(self, status: Status, *, message: Message | None = None, error: str = "") -> None:
-        request, gathering = self._request, self._gathering
-        text = "".join(gathering.text)
-        answer = message or ({"role": "assistant", "content": text} if text else None)
-        finished = gathering.finished
-        turn = Turn(
-            id=request.id,
-            cell_id=request.cell_id,
-            messages=(request.messages[-1], *([answer] if answer else ())),
-            status=status,
-            model=request.model.name,
-            fresh=request.fresh,
-            system=request.system,
-            finish_reason=finished.reason if finished else "",
-            usage=gathering.usage,
-            citations=tuple(gathering.citations),
-            seconds=time.monotonic() - self._started,
-            error=error,
-        )
-        self._session._commit(request, turn)  # noqa: SLF001 (one idea in two classes)
 
 
 def _closable(events: Iterator[Event]) -> Any:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agentcell.assets.limits import MediaLimits
-from agentcell.assets.prepare import Prepared, prepare
+from agentcell.assets.prepare import DETAIL_SIDES, Prepared, prepare
+from agentcell.errors import AttachmentError
 from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock, media_blocks
 
 
@@ -41,8 +42,13 @@ def outgoing(
     Raises
     ------
     AttachmentError
-        If one cannot be made to fit.
+        If one cannot be made to fit, or `detail` or `pdf_as` is none of their choices.
     """
+    if detail not in DETAIL_SIDES:
+        raise AttachmentError(
+            f"The detail is {detail!r}; {', '.join(DETAIL_SIDES)} was expected.",
+            fix="use --detail auto.",
+        )
     assets = [block.asset for block in media_blocks(messages)]
     prepared = prepare(assets, limits, detail=detail, pdf_as=pdf_as)
     if all(each.assets == (each.original,) and not each.notes for each in prepared):

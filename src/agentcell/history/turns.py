@@ -30,12 +30,16 @@ class Turn:
     ----------
     cell_id
         The notebook's own name for the cell; None where there is none (a console).
+    part
+        Which of the cell's questions, counted from 1: a loop in a cell may ask several.
     messages
         The question first, then tool rounds, then the answer as far as it came.
     fresh
         True where the conversation starts over with this turn.
     system
         The instructions that hold from this turn on; None leaves those before in force.
+    detail, pdf_as
+        How attachments went out; a later question that says nothing else keeps to it.
     finish_reason
         ``stop``, ``length``, …; empty if the answer has no end.
     seconds
@@ -49,8 +53,11 @@ class Turn:
     messages: tuple[Message, ...]
     status: Status
     model: str
+    part: int = 1
     fresh: bool = False
     system: str | None = None
+    detail: str = "original"
+    pdf_as: str = "pdf"
     finish_reason: str = ""
     usage: Usage | None = None
     citations: tuple[Citation, ...] = ()
@@ -84,30 +91,41 @@ class Turn:
 
 @dataclass(slots=True)
 class Conversation:
-    """Turns in the order of their cells. Running a cell again replaces its turn in place."""
+    """Turns in the order of their cells. Running a cell again replaces its turns in place."""
 
     name: str
     turns: list[Turn] = field(default_factory=list)
 
-    def before(self, cell_id: str | None) -> list[Turn]:
+    def before(self, cell_id: str | None, part: int = 1) -> list[Turn]:
         """Return the turns that a question from this cell follows, since the last fresh start."""
-        place = self._place(cell_id)
-        earlier = self.turns if place is None else self.turns[:place]
+        earlier = self.turns[: self._place(cell_id, part)]
         starts = [number for number, turn in enumerate(earlier) if turn.fresh]
-        return earlier[starts[-1] :] if starts else list(earlier)
+        return earlier[starts[-1] :] if starts else earlier
 
     def put(self, turn: Turn) -> None:
-        """Add `turn`, in place of an earlier one of the same cell."""
-        place = self._place(turn.cell_id)
-        if place is None:
-            self.turns.append(turn)
-        else:
-            self.turns[place] = turn
+        """Add `turn`, in place of what its cell asked before; a second time does nothing."""
+        if any(old.id == turn.id for old in self.turns):
+            return
+        place = self._place(turn.cell_id, turn.part)
+        kept = [old for old in self.turns[place:] if not _is_replaced(old, turn)]
+        self.turns = [*self.turns[:place], turn, *kept]
 
-    def _place(self, cell_id: str | None) -> int | None:
+    def drop(self, turn: Turn) -> None:
+        """Take out what `turn`, which belongs to another conversation, takes the place of."""
+        self.turns = [old for old in self.turns if not _is_replaced(old, turn)]
+
+    def _place(self, cell_id: str | None, part: int) -> int:
+        """Return where a turn of this cell stands or would stand."""
+        after = len(self.turns)
         if cell_id is None:
-            return None
-        return next((n for n, turn in enumerate(self.turns) if turn.cell_id == cell_id), None)
+            return after
+        for number, turn in enumerate(self.turns):
+            if turn.cell_id != cell_id:
+                continue
+            if turn.part >= part:
+                return number
+            after = number + 1
+        return after
 
 
 def past_messages(turns: Iterable[Turn], forgotten: frozenset[str] = frozenset()) -> list[Message]:
@@ -126,6 +144,16 @@ def system_of(turns: Iterable[Turn]) -> str:
     """Return the instructions in force after `turns`."""
     given = [turn.system for turn in turns if turn.system is not None]
     return given[-1] if given else ""
+
+
+def _is_replaced(old: Turn, new: Turn) -> bool:
+    """Whether `old` goes when `new` comes: it is the same question of the same cell.
+
+    With a cell's first question, the cell runs anew: its further ones go as well.
+    """
+    if old.cell_id is None or old.cell_id != new.cell_id:
+        return False
+    return new.part in (old.part, 1)
 
 
 def _without(message: Message, forgotten: frozenset[str]) -> Message:

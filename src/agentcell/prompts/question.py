@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.coerce import coerce
-from agentcell.errors import FieldError
+from agentcell.errors import CellError, FieldError
 from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock
 from agentcell.prompts.fields import FieldSpec, validate_field_value
-from agentcell.prompts.tags import TagRegistry, announcement, tag_prefix
+from agentcell.prompts.session_tags import SessionTags
+from agentcell.prompts.tags import announcement
 from agentcell.prompts.template import fill, find_slots, near_miss
+from agentcell.safe_text import unsendable
+
+MOST_HINTS = 3
+"""As many slips are pointed out; a text full of braces is code, not a row of slips."""
+
+_MOST_LOOKED_AT = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +46,16 @@ class Question:
     notes: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
 
-    def message(self, *, known: frozenset[str]) -> Message:
-        """Return the user's message; an attachment in `known` (fingerprints) goes by its tag."""
+    def message(self, sent: Collection[str]) -> Message:
+        """Return the user's message; an attachment in `sent` (fingerprints) goes by its tag."""
         content: list[Block] = []
+        again = []
         for block in self.blocks:
-            if block.fingerprint not in known:
+            if block.fingerprint not in sent:
                 content += [TextMessageBlock(announcement(block)), block]
-                known = known | {block.fingerprint}
-        named_elsewhere = [b.tag for b in self.blocks if b.tag not in self.text]
-        text = self.text
-        if named_elsewhere and not content:  # sent in an earlier turn, given again on the line
-            text = f"{' '.join(named_elsewhere)}\n{text}"
+            elif block.tag not in self.text:  # given again, on the line or by a view
+                again.append(block.tag)
+        text = "\n".join([*([" ".join(again)] if again else []), self.text])
         if not content:
             return {"role": "user", "content": text}
         return {"role": "user", "content": [*content, TextMessageBlock(text)]}
@@ -62,8 +68,8 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
     attach: Mapping[str, Any],
     fields: Mapping[str, FieldSpec],
     viewed: Iterable[tuple[FieldSpec, MediaAsset]],
-    tags: TagRegistry,
-    sent: frozenset[str] = frozenset(),
+    tags: SessionTags,
+    sent: Mapping[str, str],
 ) -> Question:
     """Return the question that `text` makes with what it names.
 
@@ -74,14 +80,22 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
         be told to a model; all else stays as typed.
     fields
         Declarations; a declared field must be in `attach` or in `values`.
+    viewed
+        Attachments that go out as well, before the others.
+    tags
+        Gives an attachment its tag.
     sent
-        Fingerprints of what earlier messages hold: these keep their tags, whatever the field.
+        What earlier messages hold, fingerprint to tag: it keeps its tag, whatever the field.
 
     Raises
     ------
+    CellError
+        If `text` holds what cannot be sent.
     FieldError, AttachmentError
-        If a value is missing, or not of its field's kind.
+        If a value is missing, not of its field's kind, or cannot be sent.
     """
+    if fault := unsendable(text):
+        raise CellError(f"The question holds {fault}.", fix="delete it, or type the text anew.")
     composer = _Composer(values, attach, fields, tags, sent)
     tags.see(text)
     for spec, asset in viewed:
@@ -90,13 +104,14 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
         composer.told(name)
     for name in fields:
         composer.declared(name)
-    filled = "\n\n".join([fill(text, composer.told), *composer.unused_texts(text)])
+    names = list(dict.fromkeys(slot.name for slot in find_slots(text)))
+    filled = "\n\n".join([fill(text, composer.told), *composer.unused_texts(names)])
     return Question(
         text=filled,
         blocks=tuple(composer.blocks.values()),
         named=filled != text,
         notes=tuple(dict.fromkeys(n for b in composer.blocks.values() for n in b.asset.notes)),
-        hints=tuple(composer.hints(text)),
+        hints=tuple(composer.hints(names)),
     )
 
 
@@ -108,10 +123,10 @@ class _Composer:
         values: Mapping[str, Any],
         attach: Mapping[str, Any],
         fields: Mapping[str, FieldSpec],
-        tags: TagRegistry,
-        sent: frozenset[str],
+        tags: SessionTags,
+        sent: Mapping[str, str],
     ) -> None:
-        self._sent = sent
+        self._tag_of = dict(sent)
         self._values = values
         self._attach = attach
         self._fields = fields
@@ -136,9 +151,8 @@ class _Composer:
             fix=f"did you mean '{meant}'?" if meant else f"set {name} = …, or attach it by name.",
         )
 
-    def unused_texts(self, text: str) -> Iterable[str]:
-        """Yield texts that were given but are not named in `text`, with their labels."""
-        named = {slot.name for slot in find_slots(text)}
+    def unused_texts(self, named: Collection[str]) -> Iterable[str]:
+        """Yield texts that were given but are not `named` in the question, with their labels."""
         for name in {**self._attach, **self._fields}:
             told = self.told(name)
             if name not in named and name in self._texts and told is not None:
@@ -156,6 +170,10 @@ class _Composer:
         content = coerce(value, name=name, modality=spec.modality)
         validate_field_value(spec, content)
         if isinstance(content, str):
+            if fault := unsendable(content):
+                raise FieldError(
+                    f"'{name}' holds {fault}.", fix=f"take it out of {name}, and ask again."
+                )
             self._texts.add(name)
             return content
         assets = [content] if isinstance(content, MediaAsset) else content
@@ -163,24 +181,20 @@ class _Composer:
 
     def add(self, spec: FieldSpec, asset: MediaAsset) -> str:
         """Keep `asset` as an attachment and return its tag."""
-        tag, new = self._tags.reserve(asset, spec.name, spec.description)
-        if not (new or asset.fingerprint() in self._sent or tag in self.blocks or _fits(tag, spec)):
-            tag, _ = self._tags.reserve(asset, spec.name, spec.description, fresh=True)
-            self._tags.adopt(tag, asset)
+        tag = self._tag_of.get(asset.fingerprint()) or self._tags.tag(asset, spec)
+        self._tag_of[asset.fingerprint()] = tag
         if tag not in self.blocks:
             self.blocks[tag] = MediaMessageBlock(asset, spec.name, tag, spec.description)
         return tag
 
-    def hints(self, text: str) -> Iterable[str]:
+    def hints(self, named: Collection[str]) -> Iterable[str]:
+        """Yield what looks like a slip of the pen in the names that stand in braces."""
         known = {*self._attach, *self._values}
-        for slot in find_slots(text):
-            if self.told(slot.name) is None and (meant := near_miss(slot.name, known)):
-                yield f"{{{slot.name}}} stays as typed: did you mean {{{meant}}}?"
-
-
-def _fits(tag: str, spec: FieldSpec) -> bool:
-    """Whether a tag from before is what this field's would be: a label may have been changed."""
-    return tag.startswith(f"[{tag_prefix(spec.name)}_") and tag.endswith(f" {spec.description}]")
+        unknown = [name for name in named if self.told(name) is None]
+        meant = ((name, near_miss(name, known)) for name in unknown[:_MOST_LOOKED_AT])
+        slips = [(name, near) for name, near in meant if near]
+        for name, near in slips[:MOST_HINTS]:
+            yield f"{{{name}}} stays as typed: did you mean {{{near}}}?"
 
 
 def _can_be_told(value: object) -> bool:

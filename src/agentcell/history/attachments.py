@@ -1,0 +1,132 @@
+"""What a session was given to attach, to what goes with the next question."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from agentcell.assets.asset import MediaAsset
+from agentcell.assets.content import Content
+from agentcell.errors import AttachmentError
+from agentcell.messages import MediaMessageBlock
+from agentcell.prompts.fields import FieldSpec
+from agentcell.prompts.session_tags import SessionTags
+
+Asker = tuple[str | None, int]
+"""Who asks: a cell, and which of its questions it is."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Viewed:
+    """An attachment that waits for the next question, and then remembers who asked it."""
+
+    asset: MediaAsset
+    spec: FieldSpec
+    place: str
+    waits: bool = True
+    asker: Asker | None = None
+
+
+class Attachments:
+    """A session's attachments, by tag. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self.tags = SessionTags()
+        self._blocks: dict[str, MediaMessageBlock] = {}
+        self._viewed: list[_Viewed] = []
+        self._forgotten: set[str] = set()
+        self._contents: weakref.WeakValueDictionary[str, Content] = weakref.WeakValueDictionary()
+        self._lock = threading.RLock()
+
+    @property
+    def blocks(self) -> tuple[MediaMessageBlock, ...]:
+        """Every attachment that may go out, in the order in which they came."""
+        with self._lock:
+            known = tuple(self._blocks.values())
+            return tuple(block for block in known if block.fingerprint not in self._forgotten)
+
+    @property
+    def forgotten(self) -> frozenset[str]:
+        """Fingerprints of those that must not go out again."""
+        with self._lock:
+            return frozenset(self._forgotten)
+
+    def view(self, asset: MediaAsset, spec: FieldSpec, place: str) -> MediaMessageBlock:
+        """Let `asset` go with the next question.
+
+        Parameters
+        ----------
+        place
+            Where it was found, if anywhere: what still waits of the same place stays away.
+        """
+        with self._lock:
+            self._forgotten.discard(asset.fingerprint())
+            if place:
+                self._viewed = [v for v in self._viewed if not (v.waits and v.place == place)]
+            tag = self.tags.tag(asset, spec)
+            block = self.shared(MediaMessageBlock(asset, spec.name, tag, spec.description))
+            self._viewed.append(_Viewed(asset=block.asset, spec=spec, place=place))
+            return self._blocks.setdefault(tag, block)
+
+    def viewed_for(self, asker: Asker) -> list[tuple[FieldSpec, MediaAsset]]:
+        """Return what waits, and what went with the same cell's question before."""
+        with self._lock:
+            mine = asker[0] is not None
+            found = [v for v in self._viewed if v.waits or (mine and v.asker == asker)]
+            newer = {v.place for v in found if v.waits and v.place}
+            return [(v.spec, v.asset) for v in found if v.waits or v.place not in newer]
+
+    def shared(self, block: MediaMessageBlock) -> MediaMessageBlock:
+        """Return the block with its content kept once, however often it was read."""
+        content = block.asset.snapshot
+        if content is None:
+            return block
+        with self._lock:
+            kept = self._contents.setdefault(block.fingerprint, content)
+        if kept is content:
+            return block
+        return replace(block, asset=replace(block.asset, snapshot=kept))
+
+    def add(self, blocks: Iterable[MediaMessageBlock], *, asker: Asker, sent: bool) -> None:
+        """Take note of a question's attachments.
+
+        Parameters
+        ----------
+        sent
+            Whether the question was answered, in part at least; one that failed will be asked
+            again.
+        """
+        blocks = tuple(blocks)
+        fingerprints = {block.fingerprint for block in blocks}
+        with self._lock:
+            for block in blocks:
+                self._blocks.setdefault(block.tag, block)
+            if not sent:
+                return
+            self._forgotten -= fingerprints
+            for viewed in self._viewed:
+                if viewed.waits and viewed.asset.fingerprint() in fingerprints:
+                    viewed.waits, viewed.asker = False, asker
+
+    def forget(self, tag: str) -> MediaMessageBlock:
+        """Let an attachment never go out again.
+
+        Raises
+        ------
+        AttachmentError
+            If none has that tag.
+        """
+        with self._lock:
+            blocks = self.blocks
+            found = [b for b in blocks if tag in {b.tag, b.tag.strip("[]").split(" ")[0]}]
+            if not found:
+                known = ", ".join(block.tag for block in blocks) or "none"
+                raise AttachmentError(
+                    f"No attachment is called {tag[:80]!r}.", fix=f"name one of these: {known}."
+                )
+            gone = found[0].fingerprint
+            self._forgotten.add(gone)
+            self._viewed = [v for v in self._viewed if v.asset.fingerprint() != gone]
+            return found[0]

@@ -1,0 +1,112 @@
+"""A question and the events of its answer, to one finished turn, however the answer ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, get_args
+
+from agentcell.adapters.events import Event, Gathering, ModelResponseType, TextDelta
+from agentcell.errors import AgentcellError, ModelError
+from agentcell.history.turns import Turn
+from agentcell.messages import Message
+from agentcell.safe_text import whole_characters
+
+_EVENTS = get_args(Event)
+
+
+class TurnRecord:
+    """Gathers events, and hands over the turn once: `with record: … record.take(event)`.
+
+    Parameters
+    ----------
+    asked
+        The turn as it began: its question, and no answer yet.
+    commit
+        Takes the finished turn. It is called again where an interrupt broke into it, so a
+        second call with the same turn must do nothing more.
+    """
+
+    def __init__(self, asked: Turn, commit: Callable[[Turn], None]) -> None:
+        self._asked = asked
+        self._commit = commit
+        self._gathering = Gathering()
+        self._started = time.monotonic()
+
+    def take(self, event: Event) -> None:
+        """Add one event.
+
+        Raises
+        ------
+        ModelError
+            If a model of someone's own gives what is no event.
+        """
+        is_text = not isinstance(event, TextDelta) or isinstance(event.text, str)
+        if not isinstance(event, _EVENTS) or not is_text:
+            raise ModelError(
+                f"{self._asked.model} gave {str(event)[:80]!r} for a piece of its answer; an event"
+                " was expected.",
+                fix='yield TextDelta("…") for each piece, and Finished(reason="stop") at the end.',
+            )
+        self._gathering.take(event)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            try:
+                message = self._whole_answer()
+            except Exception as broken:
+                self._end(self._failed(broken))
+                raise
+            self._end(self._turn("complete", message=message))
+        elif isinstance(error, Exception):
+            self._end(self._failed(error))
+        else:  # an interrupt, a cancelled task, a closed iterator
+            self._end(self._turn("interrupted"))
+
+    def _whole_answer(self) -> Message:
+        result = self._gathering.result()
+        if result["type"] is ModelResponseType.TOOL_CALL:
+            raise ModelError(
+                f"{self._asked.model} wants to call {result['content'][0]['name'][:80]!r}, but was"
+                " given no tools.",
+                fix="ask again, or ask another model.",
+            )
+        message: Message = result["assistant_message"]
+        return {**message, "content": whole_characters(message["content"])}
+
+    def _failed(self, error: Exception) -> Turn:
+        if isinstance(error, AgentcellError):
+            return self._turn("failed", error=error.problem)
+        return self._turn("failed", error=f"{type(error).__name__}: {error}")
+
+    def _turn(self, status: Any, *, message: Message | None = None, error: str = "") -> Turn:
+        came = self._gathering
+        text = whole_characters("".join(came.text))
+        answer = message or ({"role": "assistant", "content": text} if text else None)
+        return replace(
+            self._asked,
+            messages=(*self._asked.messages, *([answer] if answer else ())),
+            status=status,
+            finish_reason=came.finished.reason if came.finished else "",
+            usage=came.usage,
+            citations=tuple(came.citations),
+            seconds=time.monotonic() - self._started,
+            error=error,
+        )
+
+    def _end(self, turn: Turn) -> None:
+        try:
+            self._commit(turn)
+        except KeyboardInterrupt:
+            self._commit(turn)
+            raise
