@@ -481,6 +481,37 @@ def test_a_sentence_follows_the_quote_in_pieces_with_real_tokens() -> None:
 
 
 @real
+def test_what_the_model_reads_before_every_sentence_is_read_once_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "models" / SMOLLM2.file_name
+    weights.parent.mkdir()
+    weights.symlink_to(weights_path())
+    monkeypatch.setenv("AGENTCELL_CACHE_DIR", str(tmp_path))
+    speaker = speaker_for(weights, SMOLLM2.name)
+
+    def tokens_read() -> int:
+        """Ask in a new child; return how much it had to read for the sentence."""
+        usage = LocalModel().invoke(asking("What is the total?", bill()))["usage"]
+        speaker.stop()
+        return int(usage.input_tokens - (usage.cached_tokens or 0))
+
+    first = tokens_read()
+    (kept,) = (tmp_path / "read").iterdir()
+    written = kept.stat().st_mtime_ns
+    second = tokens_read()
+    kept.write_bytes(kept.read_bytes()[:1000])  # the runtime would abort on this
+    third = tokens_read()
+
+    (again,) = (tmp_path / "read").iterdir()
+    assert first == second == third < 60
+    assert again.name == kept.name
+    assert again.stat().st_size > 1_000_000
+    assert written
+    assert b"42.00" not in again.read_bytes()
+
+
+@real
 def test_sentences_about_the_receipts_are_right_when_they_are_shown() -> None:
     model = LocalModel()
     shown, quoted, wrong = 0, 0, []
@@ -710,7 +741,7 @@ def test_a_stream_that_is_closed_early_ends_within_a_second() -> None:
             break
     began = time.monotonic()
 
-    stream.close()
+    stream.close()  # type: ignore[attr-defined]
 
     assert time.monotonic() - began < 1
 

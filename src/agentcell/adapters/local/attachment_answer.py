@@ -82,11 +82,9 @@ async def answer_from_attachments(
             yield TextDelta(reply.no_text(silent, language))
         elif not lines:
             yield TextDelta(reply.nothing_found(readable, found.near, language))
-        usage = NOTHING_SPOKEN
-        if lines and language == "en":
-            sentence, usage = await _sentence(asked, lines, voice, sampling)
-            for piece in re.findall(r"\S+\s*|\n+", sentence):
-                yield TextDelta(piece)
+        sentence, usage = await _sentence(asked, lines, voice, sampling, warming)
+        for piece in re.findall(r"\S+\s*|\n+", sentence):
+            yield TextDelta(piece)
         if notes:
             yield TextDelta("\n\n" + "\n\n".join(notes))
         yield usage
@@ -174,9 +172,10 @@ async def _sentence(
     lines: Sequence[Evidence],
     voice: Voice | ModelError | None,
     sampling: dict[str, Any],
+    warming: asyncio.Future[None] | None,
 ) -> tuple[str, Usage]:
     """Return what follows the quotes: a sentence that can be trusted, or why there is none."""
-    if voice is None:
+    if voice is None or not lines or asked.language != "en":
         return "", NOTHING_SPOKEN
     if isinstance(voice, ModelError):
         return f"\n\n{reply.speechless_note(voice)}", NOTHING_SPOKEN
@@ -184,6 +183,8 @@ async def _sentence(
     if len(lines) > 1 or not best.value or best.score < _SAID_ABOVE:
         return "", NOTHING_SPOKEN
     question = asking_part(asked.plain)
+    if warming is not None:
+        await asyncio.wait({warming})  # what is kept of it shall hold no question
     try:
         sentence, usage = await voice.sentence(question, best.value, sampling)
     except ModelError as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 from agentcell.adapters.local.exchange import Endpoint
 from agentcell.adapters.local.status import RUNTIME_FIX
+from agentcell.adapters.local.weights import kept_folder
 from agentcell.errors import LocalModelMissing
 
 CONTEXT_TOKENS = 4096
@@ -35,6 +36,8 @@ class Child:
     gguf: Path
     alias: str
     endpoint: Endpoint = field(init=False, repr=False)
+    is_warm: bool = False
+    """Whether it has read what stands before every question."""
 
     @property
     def is_alive(self) -> bool:
@@ -57,6 +60,8 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             bufsize=0,
+            # After an abort it would call a debugger, if there is one, and take seconds.
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
             **_apart(),
         )
         return cls(process, gguf, alias)
@@ -76,6 +81,7 @@ class Child:
             "key": key,
             "threads": thread_count(),
             "context_tokens": CONTEXT_TOKENS,
+            "kept_folder": str(kept_folder()),
             "sys_path": [os.path.abspath(folder) for folder in sys.path],  # noqa: PTH100 ("" too)
         }
         guard = threading.Timer(_LOAD_SECONDS, self.process.kill)

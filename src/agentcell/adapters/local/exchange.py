@@ -55,26 +55,13 @@ async def exchange(endpoint: Endpoint, body: dict[str, Any]) -> AsyncGenerator[E
     StreamTruncated
         If the answer ends without its end marker.
     """
-    import httpx2
-
     alias = body["model"]
     body = {**body, "stream": True, "stream_options": {"include_usage": True}}
     data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")  # half characters: ?
     decoder = EventDecoder()
     finished: Finished | None = None
-    # A client for each request: no connection is kept, so none can have gone stale, and none
-    # belongs to another event loop. On loopback that costs nothing; there is no TLS to verify.
     async with (
-        httpx2.AsyncClient(
-            base_url=endpoint.address,
-            headers={
-                "Authorization": f"Bearer {endpoint.key}",
-                "Content-Type": "application/json",
-            },
-            timeout=httpx2.Timeout(_SILENCE_SECONDS, connect=5.0),
-            trust_env=False,
-            verify=False,
-        ) as client,
+        _client(endpoint) as client,
         client.stream("POST", "/v1/chat/completions", content=data) as response,
     ):
         if response.status_code != _OK:
@@ -95,6 +82,42 @@ async def exchange(endpoint: Endpoint, body: dict[str, Any]) -> AsyncGenerator[E
             model=alias,
         )
     yield finished
+
+
+def _client(endpoint: Endpoint) -> httpx2.AsyncClient:
+    """Return a client for one request.
+
+    No connection is kept, so none can have gone stale, and none belongs to another event loop.
+    On loopback that costs nothing; there is no TLS to verify.
+    """
+    import httpx2
+
+    return httpx2.AsyncClient(
+        base_url=endpoint.address,
+        headers={"Authorization": f"Bearer {endpoint.key}", "Content-Type": "application/json"},
+        timeout=httpx2.Timeout(_SILENCE_SECONDS, connect=5.0),
+        trust_env=False,
+        verify=False,
+    )
+
+
+async def slot(endpoint: Endpoint, action: str, file_name: str) -> dict[str, Any]:
+    """Have the child ``save`` what it has read last to a file, or ``restore`` it from one.
+
+    Returns
+    -------
+    dict
+        ``{"n_saved": …}`` or ``{"n_restored": …}``, in tokens; empty if it could not.
+
+    Raises
+    ------
+    httpx2.TransportError
+        If the child cannot be reached, or goes away.
+    """
+    async with _client(endpoint) as client:
+        response = await client.post(f"/slots/0?action={action}", json={"filename": file_name})
+    done = response.json() if response.status_code == _OK else {}
+    return done if isinstance(done, dict) else {}
 
 
 def broken(alias: str, error: Exception, *, began: bool) -> ModelError:

@@ -210,7 +210,7 @@ class LocalModel(Model):
             return missing
         path = (self.gguf or weights_path()).absolute()
         alias = SMOLLM2.name if self.gguf is None else path.stem
-        return Voice(speaker_for(path, alias), self.idle_seconds)
+        return Voice(speaker_for(path, alias), self.idle_seconds, is_built_in=self.gguf is None)
 
     async def _talk(
         self, asked: Asked, turns: Sequence[Turn], settings: Settings

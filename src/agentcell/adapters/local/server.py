@@ -1,9 +1,9 @@
 """One line of JSON on stdin → the small model, served over HTTP on loopback. A child process.
 
 It is run as a file, and imports nothing of agentcell. What it takes on stdin is
-``{"gguf", "alias", "key", "threads", "context_tokens", "sys_path"}``; what it prints is one line:
-``{"address": "http://127.0.0.1:…"}``, or ``{"error": …}`` if it cannot start. It ends when its
-stdin ends, or when the process that started it is gone, however that came about.
+``{"gguf", "alias", "key", "threads", "context_tokens", "kept_folder", "sys_path"}``; what it prints
+is one line: ``{"address": "http://127.0.0.1:…"}``, or ``{"error": …}`` if it cannot start. It ends
+when its stdin ends, or when the process that started it is gone, however that came about.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ _BATCH_TOKENS = 64
 that nobody waits any more: after an interrupt the next request is served in 0.8 s, not in 4."""
 
 
+_SMALL_BYTES = 1 << 30
+
+
 def serve(config: dict[str, Any]) -> Any:
     """Load the model and open its HTTP port; return the running server."""
     xllamacpp = importlib.import_module("xllamacpp")
@@ -34,11 +37,14 @@ def serve(config: dict[str, Any]) -> Any:
     params.n_ctx = config["context_tokens"]
     params.n_batch = params.n_ubatch = _BATCH_TOKENS
     params.n_parallel = 1
+    # Fitting a model into what memory there is takes as long as loading a small one.
+    params.fit_params = os.path.getsize(config["gguf"]) > _SMALL_BYTES  # noqa: PTH202 (a str)
     params.cpuparams.n_threads = config["threads"]
     params.cpuparams_batch.n_threads = config["threads"]
     params.verbosity = 0  # 3, the default, fills the notebook's log
     params.cache_ram_mib = 16  # 8192 is the default
     params.ui = False
+    params.slot_save_path = os.path.join(config["kept_folder"], "")  # noqa: PTH118 (ends in a slash)
     # Without these the port is open to every process and page on this machine.
     params.hostnames = ["127.0.0.1"]
     params.port = 0

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from agentcell.adapters.events import Event
 from agentcell.adapters.local.child import Child
-from agentcell.adapters.local.exchange import broken, exchange
+from agentcell.adapters.local.exchange import broken, exchange, slot
 
 T = TypeVar("T")
 
@@ -54,6 +54,17 @@ class Speaker:
         """The child's process id; None while there is none."""
         child = self._child
         return child.process.pid if child is not None and child.is_alive else None
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the child has read what stands before every question; see `Voice.warm`."""
+        child = self._child
+        return child is not None and child.is_alive and child.is_warm
+
+    def now_warm(self) -> None:
+        """Note that the child has read it."""
+        if self._child is not None:
+            self._child.is_warm = True
 
     async def start(self) -> None:
         """Start the child if there is none, without blocking the loop.
@@ -102,6 +113,22 @@ class Speaker:
                         raise broken(self.alias, error, began=began) from error
                 else:
                     return
+
+    async def slot(self, action: str, file_name: str) -> dict[str, Any]:
+        """``save`` or ``restore`` what the child has read; see `exchange.slot`.
+
+        Returns
+        -------
+        dict
+            Empty if it could not.
+        """
+        child = await _off_loop(self._running)
+        import httpx2
+
+        try:
+            return await slot(child.endpoint, action, file_name)
+        except (httpx2.TransportError, ValueError):
+            return {}
 
     def stop(self) -> None:
         """End the child, if there is one. The next request starts another."""

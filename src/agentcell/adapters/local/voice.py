@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcell.adapters.events import Event, TextDelta, Usage
+from agentcell.adapters.local.kept import KeptOpening
 from agentcell.adapters.local.phrasing import MAX_TOKENS, opening, phrase_request
 from agentcell.adapters.local.speaker import Speaker
 from agentcell.errors import ModelError
@@ -16,19 +18,47 @@ from agentcell.errors import ModelError
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """A speaker, and how long its child process may then be idle, in seconds."""
+    """A speaker, and how it is used.
+
+    Parameters
+    ----------
+    idle_seconds
+        How long its child process may be idle before it ends.
+    is_built_in
+        Whether it holds the built-in model, and not a file of the user's.
+    """
 
     speaker: Speaker
     idle_seconds: float
+    is_built_in: bool = False
 
     async def warm(self) -> None:
         """Start the child and have it read what every request for a sentence begins with.
 
         If that fails nothing is said: who asks for a sentence is told.
         """
-        if self.speaker.process_id is None:
-            with contextlib.suppress(ModelError):
-                await self._said({"messages": opening(), "max_tokens": 1, "temperature": 0.0})
+        if not self.speaker.is_warm:
+            with contextlib.suppress(ModelError, OSError):
+                await self._read_opening()
+
+    async def _read_opening(self) -> None:
+        kept = KeptOpening(self.speaker.gguf) if self.is_built_in else None
+        name = await asyncio.to_thread(kept.found) if kept else None
+        if name and await self.speaker.slot("restore", name):
+            self.speaker.now_warm()
+            return
+        _, usage = await self._said({"messages": opening(), "max_tokens": 1, "temperature": 0.0})
+        self.speaker.now_warm()
+        if kept is None or usage is None:
+            return
+        name = kept.new_name()
+        try:
+            saved = await self.speaker.slot("save", name)
+            # Another thread's question may have come between: that is never kept.
+            if saved and saved.get("n_saved") == usage.input_tokens:
+                await asyncio.to_thread(kept.keep, name)
+        finally:
+            kept.drop(name)
 
     async def sentence(
         self, question: str, value: str, sampling: dict[str, Any]

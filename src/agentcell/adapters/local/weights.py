@@ -98,6 +98,11 @@ def weights_path(weights: Weights = SMOLLM2) -> Path:
     return cache_folder() / "models" / weights.file_name
 
 
+def kept_folder() -> Path:
+    """Return where what the model has read is kept (see `kept`)."""
+    return cache_folder() / "read"
+
+
 def installed_weights(weights: Weights = SMOLLM2) -> Path | None:
     """Return the model's file if it is there and has its full size; None if not. Cheap."""
     path = weights_path(weights)
@@ -117,7 +122,8 @@ def verify(path: Path, weights: Weights = SMOLLM2) -> bool:
 
 
 def remove(weights: Weights = SMOLLM2) -> bool:
-    """Delete the model's file; return whether there was one."""
+    """Delete the model's file and what is kept of it; return whether there was one."""
+    shutil.rmtree(kept_folder(), ignore_errors=True)
     path = weights_path(weights)
     try:
         path.unlink()
