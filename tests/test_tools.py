@@ -13,7 +13,8 @@ import pydantic
 import pytest
 
 from agent_kit import png, red
-from agentcell.agents.tools import Hidden, Tool, acall, as_tool, call, named_tools, tool
+from agentcell.agents.calls import acall, call
+from agentcell.agents.tools import Hidden, Tool, as_tool, named_tools, tool
 from agentcell.errors import ToolError
 from agentcell.messages import MediaMessageBlock, TextMessageBlock, ToolCall
 from agentcell.prompts.tags import TagRegistry

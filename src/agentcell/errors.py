@@ -30,6 +30,9 @@ AgentcellError
 
 from __future__ import annotations
 
+_SHOWN = 240
+"""Characters of a problem that a repr shows."""
+
 
 class AgentcellError(Exception):
     """Something that the person at the notebook can fix.
@@ -46,6 +49,10 @@ class AgentcellError(Exception):
         super().__init__(problem)
         self.problem = problem
         self.fix = fix
+
+    def __repr__(self) -> str:
+        text = repr(self.problem)
+        return f"{type(self).__name__}({text if len(text) <= _SHOWN else text[:_SHOWN] + '…'})"
 
     def __str__(self) -> str:
         return f"{self.problem}\nFix: {self.fix}" if self.fix else self.problem

@@ -21,7 +21,15 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class TextMessageBlock:
-    """One piece of a message's text."""
+    """One piece of a message's text.
+
+    Parameters
+    ----------
+    text
+        As it stands.
+    type
+        Tells it from a media block.
+    """
 
     text: str
     type: Literal["text"] = "text"
@@ -44,6 +52,8 @@ class MediaMessageBlock:
         For example ``"[receipt_image_1 Receipt]"``.
     description
         The field's description; may be empty.
+    type
+        Tells it from a text block.
     """
 
     asset: MediaAsset

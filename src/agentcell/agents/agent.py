@@ -12,13 +12,20 @@ from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Mappin
 from typing import Any, Self, TypeAlias
 
 from agentcell.adapters.events import Event
-from agentcell.agents.answering import Asking, StepFinished, answering, remembered
+from agentcell.agents.acting import Approve, answered_calls
+from agentcell.agents.answering import (
+    Asking,
+    StepFinished,
+    answering,
+    aremembering,
+    remembered,
+    remembering,
+)
 from agentcell.agents.exchange import Step, ToolFinished, ToolStarted
+from agentcell.agents.invoked import askable
 from agentcell.agents.observe import Observation, Standing, observe
-from agentcell.agents.output import check_outputs, schema_of
+from agentcell.agents.output import check_outputs, with_schema
 from agentcell.agents.parts import (
-    askable,
-    at_least,
     checked_model,
     checked_name,
     hint_at_slips,
@@ -27,8 +34,6 @@ from agentcell.agents.parts import (
     read_skills,
 )
 from agentcell.agents.rounds import (
-    Approve,
-    answered_calls,
     astreamed,
     awhole,
     normal_result,
@@ -37,6 +42,7 @@ from agentcell.agents.rounds import (
     whole,
 )
 from agentcell.agents.tools import Tool, named_tools
+from agentcell.assets.wording import a_type
 from agentcell.errors import AgentError
 from agentcell.history.provider import HistoryProvider
 from agentcell.messages import Message, ToolCall
@@ -70,7 +76,7 @@ class Agent:
         The outputs that the answer must hold. Without any, the answer is free text, returned as
         ``{"answer": text}``, or the keys of the JSON object that it is.
     tools
-        Functions, or what `tool` makes of them.
+        Functions, or what `tool` makes of them; one or several.
     memories
         At most one `HistoryProvider`; one that has no `insert` is only read.
     skills
@@ -123,7 +129,7 @@ class Agent:
         prompt_template: str | Sequence[str] | None = None,
         pull_keys: Mapping[str, Any] | None = None,
         push_keys: Mapping[str, Any] | None = None,
-        tools: Iterable[Any] | None = None,
+        tools: Any = None,
         memories: Iterable[HistoryProvider] | HistoryProvider | None = None,
         skills: Iterable[Skill | str | os.PathLike[str]] | Skill | None = None,
         attributes: Mapping[str, Any] | None = None,
@@ -139,12 +145,7 @@ class Agent:
     ) -> None:
         self.name = checked_name(name)
         self.model = checked_model(model)
-        self._asking = Asking(
-            attempts=int(at_least("max_retries", max_retries, 1)),
-            delay=at_least("retry_delay", retry_delay, 0),
-            backoff=at_least("retry_backoff", retry_backoff, 0),
-            max_rounds=int(at_least("max_rounds", max_rounds, 0)),
-        )
+        self._asking = Asking(max_retries, retry_delay, retry_backoff, max_rounds)
         self.approve = approve
         self.model_settings = dict(model_settings or {})
         self.tools: Mapping[str, Tool] = named_tools(tools)
@@ -167,7 +168,7 @@ class Agent:
         hint_at_slips(name, self._standing.prompt_template, self._standing.fields, attributes)
 
     def __repr__(self) -> str:
-        parts = [repr(self.name), f"model={self.model!r:.120}"]
+        parts = [repr(self.name[:60]), f"model={self.model!r:.120}"]
         if self.tools:
             parts.append(f"{len(self.tools)} tools")
         return f"{type(self).__name__}({', '.join(parts)})"
@@ -180,6 +181,11 @@ class Agent:
     def add_memory(self, memory: HistoryProvider) -> Self:
         """Give the agent its history.
 
+        Parameters
+        ----------
+        memory
+            A `HistoryProvider`; one that has no `insert` is only read.
+
         Raises
         ------
         AgentError
@@ -187,7 +193,7 @@ class Agent:
         """
         if not is_history(memory):
             raise AgentError(
-                f"A {type(memory).__name__} was given as a memory; a HistoryProvider was expected.",
+                f"{a_type(memory, start=True)} is no memory; a HistoryProvider was expected.",
                 fix="give a HistoryMemory, or an object with get_messages(query, top_k).",
             )
         with _MEMORY_LOCK:
@@ -240,7 +246,20 @@ class Agent:
     def think(
         self, messages: list[Message], settings: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Ask the model once, with the agent's tools and settings; see `Model.invoke`."""
+        """Ask the model once, with the agent's tools and settings.
+
+        Parameters
+        ----------
+        messages
+            What `observe` returns as such.
+        settings
+            For this call, over the agent's own.
+
+        Returns
+        -------
+        dict
+            See `Model.invoke`.
+        """
         schemas = [tool.schema() for tool in self.tools.values()] or None
         got = self.model.invoke(messages=messages, tools=schemas, settings=self._settings(settings))
         return normal_result(self.model, got)
@@ -307,7 +326,13 @@ class Agent:
         fields: Mapping[str, Any] | None = None,
         outputs: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Like `step`, without blocking the loop; sync tools run in a thread."""
+        """Like `step`, without blocking the loop; sync tools run in a thread.
+
+        Parameters
+        ----------
+        input, settings, fields, outputs
+            As for `step`.
+        """
         seen = self._observe(input, fields, outputs)
         ended = await awhole(askable(self.model), self._answer(seen, settings), self.approve)
         return remembered(seen, ended, self._history).output
@@ -322,10 +347,17 @@ class Agent:
     ) -> Iterator[StepEvent]:
         """Like `step`, as it comes: the model's events, tools, and a `StepFinished` last.
 
-        Where an answer is asked for again, a `Retrying` stands between the two.
+        Where an answer is asked for again, a `Retrying` stands between the two. Closing the
+        iterator early closes the connection; nothing of the step is remembered then.
+
+        Parameters
+        ----------
+        input, settings, fields, outputs
+            As for `step`.
         """
         seen = self._observe(input, fields, outputs)
-        return self._streamed(seen, settings)
+        events = streamed(askable(self.model), self._answer(seen, settings), self.approve)
+        return remembering(events, seen, self._history)
 
     def astream(
         self,
@@ -335,29 +367,16 @@ class Agent:
         fields: Mapping[str, Any] | None = None,
         outputs: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[StepEvent]:
-        """Like `stream`, asynchronous."""
+        """Like `stream`, asynchronous.
+
+        Parameters
+        ----------
+        input, settings, fields, outputs
+            As for `step`.
+        """
         seen = self._observe(input, fields, outputs)
-        return self._astreamed(seen, settings)
-
-    def _streamed(
-        self, seen: Observation, settings: Mapping[str, Any] | None
-    ) -> Iterator[StepEvent]:
-        for event in streamed(askable(self.model), self._answer(seen, settings), self.approve):
-            if isinstance(event, StepFinished):
-                remembered(seen, event, self._history)
-            yield event
-
-    async def _astreamed(
-        self, seen: Observation, settings: Mapping[str, Any] | None
-    ) -> AsyncIterator[StepEvent]:
         events = astreamed(askable(self.model), self._answer(seen, settings), self.approve)
-        try:
-            async for event in events:
-                if isinstance(event, StepFinished):
-                    remembered(seen, event, self._history)
-                yield event
-        finally:
-            await events.aclose()  # type: ignore[attr-defined]
+        return aremembering(events, seen, self._history)
 
     def _observe(
         self,
@@ -367,28 +386,15 @@ class Agent:
     ) -> Observation:
         wanted = normalize_field_specs(outputs)
         check_outputs(wanted)
-        return observe(
-            self._standing,
-            given,
-            self._history,
-            fields=normalize_field_specs(fields),
-            outputs=wanted,
-        )
+        more = normalize_field_specs(fields)
+        return observe(self._standing, given, self._history, fields=more, outputs=wanted)
 
     def _answer(
         self, seen: Observation, settings: Mapping[str, Any] | None
     ) -> Generator[Step, Any, StepFinished]:
-        current = self._settings(settings) or {}
-        able = getattr(self.model, "capabilities", None)
-        if seen.outputs and getattr(able, "structured_output", False):
-            current.setdefault("schema", schema_of(seen.outputs, f"{self.name}_answer"))
-        return answering(
-            seen,
-            self.tools,
-            current or None,
-            asking=self._asking,
-            takes_media=takes_tool_media(self.model),
-        )
+        current = with_schema(self.model, self._settings(settings), seen.outputs, self.name)
+        media = takes_tool_media(self.model)
+        return answering(seen, self.tools, current, asking=self._asking, takes_media=media)
 
     def _settings(self, settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return {**self.model_settings, **(settings or {})} or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,9 @@ from agentcell.agents.output import (
     repair_note,
     without_thoughts,
 )
+from agentcell.agents.parts import at_least
 from agentcell.agents.tools import Tool
+from agentcell.assets.wording import short
 from agentcell.messages import Message
 
 
@@ -49,15 +51,24 @@ class StepFinished:
     model: str = ""
     citations: tuple[Citation, ...] = field(default=(), repr=False)
 
+    def __repr__(self) -> str:
+        return f"StepFinished({short(self.text, 80)!r}, {short(self.finish_reason, 40)})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class Asking:
     """How often an answer is asked for, the seconds between, and the rounds of tool calls."""
 
-    attempts: int
-    delay: float
-    backoff: float
+    max_retries: int
+    retry_delay: float
+    retry_backoff: float
     max_rounds: int
+
+    def __post_init__(self) -> None:
+        at_least("max_retries", self.max_retries, 1, whole=True)
+        at_least("retry_delay", self.retry_delay, 0)
+        at_least("retry_backoff", self.retry_backoff, 0)
+        at_least("max_rounds", self.max_rounds, 0, whole=True)
 
 
 def answering(
@@ -75,12 +86,12 @@ def answering(
     Raises
     ------
     AnswerError
-        After `asking.attempts` answers that cannot be used.
+        After `asking.max_retries` answers that cannot be used.
     """
     log = ToolLog(asking.max_rounds)
     sent = seen.messages
     usage: Usage | None = None
-    for attempt in range(1, asking.attempts + 1):
+    for attempt in range(1, asking.max_retries + 1):
         ended = yield from exchange(
             sent, tools, settings, log=log, tags=seen.tags, takes_media=takes_media
         )
@@ -90,9 +101,9 @@ def answering(
         try:
             output = read_answer(text, seen.outputs, result["finish_reason"])
         except Malformed as problem:
-            if problem.final or attempt == asking.attempts:
+            if problem.final or attempt == asking.max_retries:
                 raise answer_error(text, problem, seen.outputs) from None
-            wait = asking.delay * asking.backoff ** (attempt - 1)
+            wait = asking.retry_delay * asking.retry_backoff ** (attempt - 1)
             yield Retrying(attempt + 1, wait, f"the answer cannot be used: {problem.problem}")
             log.repairing = True
             note = {"role": "user", "content": repair_note(problem.problem, seen.outputs)}
@@ -131,3 +142,24 @@ def remembered(seen: Observation, ended: StepFinished, history: Any) -> StepFini
         for message in (seen.turn, answer):
             history.insert(message["role"], message["content"])
     return ended
+
+
+def remembering(events: Iterator[Any], seen: Observation, history: Any) -> Iterator[Any]:
+    """Pass on `events`; the step that ends them is given to the history."""
+    for event in events:
+        if isinstance(event, StepFinished):
+            remembered(seen, event, history)
+        yield event
+
+
+async def aremembering(
+    events: AsyncIterator[Any], seen: Observation, history: Any
+) -> AsyncIterator[Any]:
+    """Like `remembering`, asynchronous; closed early, it closes `events`."""
+    try:
+        async for event in events:
+            if isinstance(event, StepFinished):
+                remembered(seen, event, history)
+            yield event
+    finally:
+        await events.aclose()  # type: ignore[attr-defined]

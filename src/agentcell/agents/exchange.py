@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from agentcell.adapters.events import ModelResponseType, Retrying, Usage
-from agentcell.agents.tools import Content, Tool, failed
+from agentcell.agents.calls import Content, failed
+from agentcell.agents.tools import Tool
 from agentcell.errors import AnswerError, ToolError
 from agentcell.messages import Message, ToolCall, media_blocks
 from agentcell.prompts.tags import TagRegistry
@@ -55,9 +56,9 @@ class RoundsFinished:
 class Ask:
     """To be done: ask the model. Sent back: its result."""
 
-    messages: list[Message]
-    tools: list[dict[str, Any]] | None
-    settings: dict[str, Any] | None
+    messages: list[Message] = field(repr=False)
+    tools: list[dict[str, Any]] | None = field(repr=False)
+    settings: dict[str, Any] | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

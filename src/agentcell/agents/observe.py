@@ -10,6 +10,7 @@ from typing import Any
 
 from agentcell.agents.output import format_sections
 from agentcell.assets.asset import MediaAsset
+from agentcell.assets.wording import short
 from agentcell.errors import FieldError, HistoryError
 from agentcell.history.provider import HistoryProvider
 from agentcell.messages import (
@@ -47,6 +48,9 @@ class Standing:
     hide_unused_fields: bool
     reuse_attachment_tags: bool
 
+    def __repr__(self) -> str:
+        return f"Standing({short(self.role_name, 80)!r})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
@@ -72,6 +76,9 @@ class Observation:
     turn: Message
     outputs: Mapping[str, FieldSpec]
     tags: TagRegistry = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Observation({len(self.messages)} messages, {short(self.user_prompt, 80)!r})"
 
 
 def observe(

@@ -82,6 +82,16 @@ def schema_of(outputs: Mapping[str, FieldSpec], title: str) -> dict[str, Any]:
     }
 
 
+def with_schema(
+    model: Any, settings: dict[str, Any] | None, outputs: Mapping[str, FieldSpec], agent: str
+) -> dict[str, Any] | None:
+    """Return `settings` with the outputs' schema, where the model answers by one."""
+    able = getattr(model, "capabilities", None)
+    if not outputs or not getattr(able, "structured_output", False):
+        return settings
+    return {"schema": schema_of(outputs, f"{agent}_answer"), **(settings or {})}
+
+
 def without_thoughts(text: str) -> str:
     """Return an answer without the reasoning that some models write before it."""
     found = _THOUGHT.match(text)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.adapters.registry import resolve
 from agentcell.errors import AgentError
-from agentcell.messages import Message
 from agentcell.prompts.fields import FieldWarning
 from agentcell.prompts.skill import Skill, load_skill
 from agentcell.prompts.template import find_slots, near_miss
@@ -41,56 +40,15 @@ def checked_model(model: Any) -> Any:
     return model
 
 
-def askable(model: Any) -> Any:
-    """Return a model that can be asked in every way, made of one that has only `invoke`."""
-    ways = ("ainvoke", "stream", "astream")
-    return model if all(callable(getattr(model, one, None)) for one in ways) else _Invoked(model)
-
-
-class _Invoked(Model):
-    """A model made of an object that has `invoke` and nothing else."""
-
-    def __init__(self, inner: Any) -> None:
-        kind = type(inner).__name__
-        name = getattr(inner, "model_name", None) or getattr(inner, "name", None) or kind
-        super().__init__(str(name), capabilities=_capabilities(inner))
-        self._inner = inner
-
-    def __repr__(self) -> str:
-        return f"{type(self._inner).__name__}({self.model_name[:80]!r})"
-
-    def invoke(
-        self,
-        messages: list[Message],
-        tools: list[dict[str, Any]] | None = None,
-        settings: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> dict[str, Any]:
-        """Ask the object."""
-        made: dict[str, Any] = self._inner.invoke(
-            messages=messages, tools=tools, settings=settings, **kwargs
-        )
-        return made
-
-
-def _capabilities(inner: object) -> ModelCapabilities:
-    """Return what an object says it takes; one that says nothing is handed everything."""
-    own = getattr(inner, "capabilities", None)
-    if isinstance(own, ModelCapabilities):
-        return own
-    return ModelCapabilities(
-        image_input=True, pdf_input=True, system_media="sent", tool_result_media="sent"
-    )
-
-
-def at_least(name: str, value: Any, least: int) -> Any:
-    """Return a number that is no less than `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+def at_least(name: str, value: Any, least: int, *, whole: bool = False) -> None:
+    """Refuse what is no number, or less than `least`, or infinite."""
+    kinds = int if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
+        noun = "a whole number" if whole else "a number"
         raise AgentError(
-            f"{name} is {str(value)[:40]!r}; a number, at least {least}, was expected.",
+            f"{name} is {str(value)[:40]!r}; {noun}, at least {least}, was expected.",
             fix=f"set {name} to {least} or more.",
         )
-    return value
 
 
 def lines(text: str | Sequence[str] | None) -> str:

@@ -6,20 +6,15 @@ What comes next is decided in `exchange`; here it is carried out: sync or async,
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import inspect
-import json
 import time
 from collections.abc import (
     AsyncIterator,
-    Callable,
     Generator,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from typing import Any, TypeAlias
+from typing import Any
 
 from agentcell.adapters.events import (
     Event,
@@ -30,6 +25,7 @@ from agentcell.adapters.events import (
     gather,
 )
 from agentcell.adapters.model import Model
+from agentcell.agents.acting import Approve, arun_tool, run_tool
 from agentcell.agents.exchange import (
     Ask,
     RoundsFinished,
@@ -39,18 +35,13 @@ from agentcell.agents.exchange import (
     ToolLog,
     ToolStarted,
     exchange,
-    unknown_tool,
 )
-from agentcell.agents.tools import Outcome, Tool, arun, named_tools, run
-from agentcell.errors import ModelError, ToolError
-from agentcell.loop import LOOP
+from agentcell.agents.tools import Tool, named_tools
+from agentcell.errors import ModelError
 from agentcell.messages import Message, ToolCall, content_text, media_blocks
 from agentcell.prompts.tags import TagRegistry
 
 __all__ = ["Approve", "RoundsFinished", "ToolFinished", "ToolStarted", "run_rounds"]
-
-Approve: TypeAlias = Callable[[ToolCall, Tool], Any]
-"""Asked before each call: True runs it; False, None or a text (the reason) does not."""
 
 
 async def run_rounds(  # noqa: PLR0913 (each is a fact of its own about the exchange)
@@ -153,58 +144,6 @@ def normal_result(model: Any, result: Any) -> dict[str, Any]:
         if bool(calls) is is_call and all(isinstance(one, ToolCall) for one in calls):
             return {"usage": None, **result}  # made by `gather` already
     return gather(events_of(result))
-
-
-def run_tool(run_: Run, approve: Approve | None) -> ToolFinished:
-    """Run one tool, if it may; an async `approve` is waited for."""
-    began = time.perf_counter()
-    if approve is not None or run_.tool.needs_approval:
-        answer = approve(run_.call, run_.tool) if approve else "nobody can be asked here"
-        if inspect.isawaitable(answer):
-            answer = LOOP.run(_awaited(answer))
-        if answer is not True:
-            return _refused(run_.call, answer)
-    outcome = run(run_.tool, run_.call, run_.tags)
-    return _finished(run_.call, outcome, began)
-
-
-def answered_calls(
-    given: Iterable[ToolCall | Mapping[str, Any]],
-    tools: Mapping[str, Tool],
-    approve: Approve | None,
-) -> list[Message]:
-    """Run tool calls in order and return a ``tool`` message for each; see `Agent.act`."""
-    tags = TagRegistry()
-    messages: list[Message] = []
-    for one in given:
-        call = one if isinstance(one, ToolCall) else _as_call(one)
-        found = tools.get(call.name)
-        finished = run_tool(Run(call, found, tags), approve) if found else unknown_tool(call, tools)
-        messages.append(
-            {
-                "role": "tool",
-                "name": call.name,
-                "content": finished.content,
-                "tool_call_id": call.id,
-            }
-        )
-    return messages
-
-
-async def arun_tool(run_: Run, approve: Approve | None) -> ToolFinished:
-    """Like `run_tool`; a sync `approve` runs in a thread."""
-    began = time.perf_counter()
-    if approve is not None or run_.tool.needs_approval:
-        answer: Any = "nobody can be asked here"
-        if approve is not None:
-            if inspect.iscoroutinefunction(approve):
-                answer = await approve(run_.call, run_.tool)
-            else:
-                answer = await asyncio.to_thread(approve, run_.call, run_.tool)
-        if answer is not True:
-            return _refused(run_.call, answer)
-    outcome = await arun(run_.tool, run_.call, run_.tags)
-    return _finished(run_.call, outcome, began)
 
 
 def whole(model: Any, steps: Generator[Step, Any, Any], approve: Approve | None) -> Any:
@@ -322,35 +261,5 @@ async def astreamed(
                 reply = None
 
 
-def _finished(call: ToolCall, outcome: Outcome, began: float) -> ToolFinished:
-    seconds = time.perf_counter() - began
-    return ToolFinished(call, outcome.content, is_error=outcome.is_error, seconds=seconds)
-
-
-def _refused(call: ToolCall, answer: object) -> ToolFinished:
-    why = f": {answer}" if isinstance(answer, str) and answer else ""
-    return ToolFinished(call, f"Error: the call was not allowed{why}.", is_error=True)
-
-
 def _nothing() -> None:
     pass
-
-
-async def _awaited(answer: Any) -> Any:
-    return await answer
-
-
-def _as_call(given: Any) -> ToolCall:
-    if not isinstance(given, Mapping):
-        raise ToolError(
-            f"{str(given)[:60]!r} was given as a tool call; a ToolCall or a mapping was expected.",
-            fix='give {"id": "1", "name": "look_up", "arguments": {}}.',
-        )
-    arguments = given.get("arguments") or {}
-    if isinstance(arguments, str):  # as services write them
-        with contextlib.suppress(ValueError):
-            arguments = json.loads(arguments)
-    call_id, name = str(given.get("id") or ""), str(given.get("name") or "")
-    if isinstance(arguments, Mapping):
-        return ToolCall(call_id, name, dict(arguments))
-    return ToolCall(call_id, name, {}, str(given["arguments"]))

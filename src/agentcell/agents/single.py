@@ -37,5 +37,16 @@ class SingleAgent(Agent):
         super().__init__(name, instructions, model=model, **options)
 
     def invoke(self, input: Mapping[str, Any]) -> dict[str, Any]:  # noqa: A002
-        """Ask about one input; see `Agent.step`."""
+        """Ask about one input.
+
+        Parameters
+        ----------
+        input
+            Values by field, as for `Agent.step`.
+
+        Returns
+        -------
+        dict
+            ``{"answer": text}``, or the keys of the JSON object that the answer is.
+        """
         return self.step(input)

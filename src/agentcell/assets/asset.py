@@ -23,14 +23,14 @@ __all__ = [
 
 
 class ImageAsset(MediaAsset):
-    """One image. See `MediaAsset`."""
+    """One image. Attributes and ways to make one: see `MediaAsset`."""
 
     __slots__ = ()
     modality = FieldModality.IMAGE
 
 
 class PdfAsset(MediaAsset):
-    """One PDF. See `MediaAsset`."""
+    """One PDF. Attributes and ways to make one: see `MediaAsset`."""
 
     __slots__ = ()
     modality = FieldModality.PDF
@@ -40,7 +40,18 @@ Asset: TypeAlias = ImageAsset | PdfAsset
 
 
 def asset_from_path(path: str | os.PathLike[str], *, filename: str | None = None) -> Asset:
-    """Read a local file as the kind of asset that its content is; see `MediaAsset.from_path`."""
+    """Read a local file as the kind of asset that its content is.
+
+    Parameters
+    ----------
+    path, filename
+        As for `MediaAsset.from_path`.
+
+    Raises
+    ------
+    AttachmentError
+        As there.
+    """
     return cast("Asset", MediaAsset.from_path(path, filename=filename))
 
 
@@ -50,7 +61,18 @@ def asset_from_bytes(
     *,
     mime_type: str | None = None,
 ) -> Asset:
-    """Take a file's content as the kind of asset that it is; see `MediaAsset.from_bytes`."""
+    """Take a file's content as the kind of asset that it is.
+
+    Parameters
+    ----------
+    data, filename, mime_type
+        As for `MediaAsset.from_bytes`.
+
+    Raises
+    ------
+    AttachmentError
+        As there.
+    """
     return cast("Asset", MediaAsset.from_bytes(data, mime_type=mime_type, filename=filename))
 
 

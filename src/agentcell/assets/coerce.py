@@ -52,7 +52,13 @@ def register(kind: type, converter: Converter) -> None:
 
 
 def unregister(kind: type) -> None:
-    """Forget what `register` taught about `kind`; nothing happens if it was nothing."""
+    """Forget what `register` taught about a class; nothing happens if it was nothing.
+
+    Parameters
+    ----------
+    kind
+        The class that was given to `register`.
+    """
     with _lock:
         _converters.pop(kind, None)
 
@@ -74,6 +80,8 @@ def coerce(value: object, *, name: str, modality: FieldModality = FieldModality.
 
     Parameters
     ----------
+    value
+        What a variable or a field holds.
     name
         What to call the value in an error: the field or the variable.
     modality

@@ -59,6 +59,9 @@ class MediaLimits:
     request_bytes: int
     as_stored: bool = False
 
+    def __repr__(self) -> str:
+        return f"MediaLimits({self.provider!r:.80})"
+
 
 _WEB = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 

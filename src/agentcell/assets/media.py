@@ -14,12 +14,7 @@ from agentcell.assets.content import Content
 from agentcell.assets.encoded import decode_text
 from agentcell.assets.facts import MAX_PDF_BYTES, Facts, facts_of
 from agentcell.assets.intake import local_path, read_path
-from agentcell.assets.sniff import (
-    NAMES,
-    normal_mime_type,
-    suffix_type,
-    with_article,
-)
+from agentcell.assets.sniff import NAMES, normal_mime_type, with_article
 from agentcell.assets.wording import a_type, clean_name, short
 from agentcell.errors import AttachmentError
 from agentcell.modality import FieldModality
@@ -113,7 +108,15 @@ class MediaAsset:
         mime_type: str | None = None,
         filename: str | None = None,
     ) -> Self:
-        """Take a file's content. Parameters and errors as for `from_path`."""
+        """Take a file's content.
+
+        Parameters
+        ----------
+        data
+            The encoded file, not its pixels.
+        mime_type, filename
+            As for `from_path`; so are the errors.
+        """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise AttachmentError(
                 f"{a_type(data, start=True)} was given as a file's content; bytes were expected.",
@@ -133,7 +136,13 @@ class MediaAsset:
     ) -> Self:
         """Take a file's content as base64 or as a ``data:`` address.
 
-        Parameters and errors as for `from_path`; a text that is not wholly base64 is an error.
+        Parameters
+        ----------
+        text
+            One that is not wholly base64 is an error. The type that a data address claims counts
+            as `mime_type`.
+        mime_type, filename
+            As for `from_path`; so are the other errors.
         """
         decoded = decode_text(text, MAX_PDF_BYTES)
         content = Content.of_bytes(decoded.data)
@@ -146,6 +155,15 @@ class MediaAsset:
         """Name a file on the web, for the provider to fetch; nothing is fetched here.
 
         A ``data:`` address is decoded, as by `from_base64`.
+
+        Parameters
+        ----------
+        url
+            http or https, with a host.
+        mime_type
+            What it leads to, if that is known.
+        filename
+            What to call it; the address's last part by default.
 
         Raises
         ------
@@ -163,6 +181,13 @@ class MediaAsset:
         cls, file_id: str, *, mime_type: str | None = None, filename: str | None = None
     ) -> Self:
         """Name a file that was uploaded to the provider.
+
+        Parameters
+        ----------
+        file_id
+            As the upload returned it.
+        mime_type, filename
+            What it holds and what to call it, if that is known.
 
         Raises
         ------
@@ -187,7 +212,7 @@ class MediaAsset:
         shown = short(name) if name else "The attachment"
         facts = facts_of(content, shown, cls._expected())
         kind = cls._kind_for(facts, shown)
-        notes = _notes(name, claim, facts.mime_type)
+        notes = words.type_notes(name, claim, facts.mime_type)
         return cast(
             "Self",
             kind(
@@ -250,7 +275,13 @@ class MediaAsset:
         )
 
     def replaced(self, *, filename: str | None, notes: tuple[str, ...]) -> Self:
-        """Return the same content under another name, with other notes."""
+        """Return the same content under another name, with other notes.
+
+        Parameters
+        ----------
+        filename, notes
+            In the place of the asset's own.
+        """
         return replace(self, filename=clean_name(filename), notes=notes)
 
     @property
@@ -364,20 +395,3 @@ class MediaAsset:
 
 
 _kinds: dict[FieldModality, type[MediaAsset]] = {}
-
-
-def _notes(name: str | None, claim: str | None, mime_type: str) -> tuple[str, ...]:
-    notes = []
-    noun = with_article(NAMES[mime_type])
-    by_name = suffix_type(name or "")
-    if name and by_name and _family(by_name) != _family(mime_type):
-        notes.append(f"{short(name)} holds {noun}; it is sent as {mime_type}.")
-    declared = normal_mime_type(claim) if claim else ""
-    if declared and _family(declared) != _family(mime_type):
-        shown = short(declared, 60)
-        notes.append(f"It was declared as {shown}, but holds {noun}; it is sent as {mime_type}.")
-    return tuple(notes)
-
-
-def _family(mime_type: str) -> str:
-    return "image/heif" if mime_type == "image/heic" else mime_type

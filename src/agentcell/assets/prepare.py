@@ -57,6 +57,8 @@ def at_detail(asset: ImageAsset, detail: str = "auto") -> ImageAsset:
 
     Parameters
     ----------
+    asset
+        An image of any source; an address or file id has no size that is known, and stays.
     detail
         ``auto`` (up to 1568 px), ``high`` (up to 2048 px) or ``original`` (untouched).
 

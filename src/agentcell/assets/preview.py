@@ -64,6 +64,8 @@ def preview(asset: MediaAsset, *, max_side: int = 512, page: int = 1) -> Preview
 
     Parameters
     ----------
+    asset
+        An image or a PDF.
     max_side
         Pixels of the longer side, 1 to `MAX_PREVIEW_SIDE`. Images are not enlarged.
     page

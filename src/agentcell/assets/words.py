@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentcell.assets.address import shown_url
-from agentcell.assets.sniff import EXTENSIONS, NAMES
+from agentcell.assets.sniff import (
+    EXTENSIONS,
+    NAMES,
+    normal_mime_type,
+    suffix_type,
+    with_article,
+)
 from agentcell.assets.wording import binary_size, decimal_size, short
 from agentcell.modality import FieldModality
 
@@ -84,3 +90,21 @@ def _measures(asset: MediaAsset) -> list[str]:
     if asset.size_bytes is not None:
         measures.append(decimal_size(asset.size_bytes))
     return measures
+
+
+def type_notes(name: str | None, claim: str | None, mime_type: str) -> tuple[str, ...]:
+    """Return a sentence for each name and declared type that the content does not bear out."""
+    notes = []
+    noun = with_article(NAMES[mime_type])
+    by_name = suffix_type(name or "")
+    if name and by_name and _family(by_name) != _family(mime_type):
+        notes.append(f"{short(name)} holds {noun}; it is sent as {mime_type}.")
+    declared = normal_mime_type(claim) if claim else ""
+    if declared and _family(declared) != _family(mime_type):
+        shown = short(declared, 60)
+        notes.append(f"It was declared as {shown}, but holds {noun}; it is sent as {mime_type}.")
+    return tuple(notes)
+
+
+def _family(mime_type: str) -> str:
+    return "image/heif" if mime_type == "image/heic" else mime_type

@@ -109,7 +109,13 @@ class HistoryMemory(HistoryProvider):
         self.extend([{"role": role, "content": response, **parts}])
 
     def extend(self, messages: Iterable[Message]) -> None:
-        """Add several messages at once, so that no other thread's come between them."""
+        """Add several messages at once, so that no other thread's come between them.
+
+        Parameters
+        ----------
+        messages
+            Each a dict with ``role`` and ``content``.
+        """
         added = [copied(message) for message in messages]
         with self._lock:
             self._messages += added
@@ -118,6 +124,13 @@ class HistoryMemory(HistoryProvider):
 
     def update(self, key: str, value: Any) -> None:
         """Replace the content of the last message of the role `key`.
+
+        Parameters
+        ----------
+        key
+            A role.
+        value
+            The new content: text, or a list of blocks.
 
         Raises
         ------

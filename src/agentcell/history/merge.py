@@ -17,6 +17,11 @@ def merge_media(messages: Iterable[Message]) -> list[Message]:
     The first block of an attachment stays; later ones become a text block holding its first tag.
     A later tag stays understandable: where the block was announced under it, the announcement
     says what it is the same as; where it was not, mentions of it become the first tag.
+
+    Parameters
+    ----------
+    messages
+        Oldest first; not changed.
     """
     merged = [copied(message) for message in messages]
     first: dict[str, str] = {}

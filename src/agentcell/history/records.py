@@ -48,6 +48,11 @@ class AssetFolder:
     def put(self, asset: MediaAsset) -> None:
         """Keep an asset's content; an address or file id has none.
 
+        Parameters
+        ----------
+        asset
+            Its content is written once, however often it comes.
+
         Raises
         ------
         HistoryError
@@ -66,7 +71,13 @@ class AssetFolder:
             ) from error
 
     def get(self, fingerprint: str) -> bytes | None:
-        """Return the content, or None if it is not there or not what it was."""
+        """Return the content, or None if it is not there or not what it was.
+
+        Parameters
+        ----------
+        fingerprint
+            See `MediaAsset.fingerprint`.
+        """
         place = self._place(fingerprint)
         try:
             data = place.read_bytes() if place else None

@@ -144,7 +144,12 @@ def parse_field_spec(name: str, raw: Any) -> FieldSpec:
 
 
 def normalize_field_specs(mapping: Mapping[str, Any] | None) -> dict[str, FieldSpec]:
-    """Return the declarations of several fields, parsed, in the same order; None gives ``{}``.
+    """Return the declarations of several fields, parsed, in the same order.
+
+    Parameters
+    ----------
+    mapping
+        A declaration by each field's name, as for `parse_field_spec`; None gives ``{}``.
 
     Raises
     ------
@@ -190,6 +195,13 @@ def validate_field_value(spec: FieldSpec, value: Any) -> None:
     ANY takes everything. TEXT takes no attachment. IMAGE and PDF take attachments of their kind
     only, one or several; a field that is not required may also be empty.
 
+    Parameters
+    ----------
+    spec
+        The declaration.
+    value
+        What was given for the field.
+
     Raises
     ------
     FieldError
@@ -207,8 +219,7 @@ def validate_field_value(spec: FieldSpec, value: Any) -> None:
 
 def check_tree(spec: FieldSpec, tree: Tree) -> None:
     """Accept a value that was walked already; see `validate_field_value`."""
-    is_media = spec.modality in (FieldModality.IMAGE, FieldModality.PDF)
-    if spec.required and (tree.root is None or (is_media and not tree.has_any())):
+    if spec.required and not tree.has_any():
         raise FieldError(
             f"Field '{spec.name}' expects modality '{spec.modality}', but received nothing.",
             fix=f"give '{spec.name}': it is declared as required.",

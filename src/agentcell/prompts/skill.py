@@ -6,41 +6,37 @@ Nothing outside the folder is read, links included. The body is never a template
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
-from agentcell.errors import AttachmentError, SkillError
+from agentcell.errors import AttachmentError
+from agentcell.prompts.skill_folder import (
+    InvalidSkillPackageError,
+    SkillNotFoundError,
+    SkillParseError,
+    excerpt,
+    files_in,
+    inside,
+    read_text,
+)
 
-MAX_SKILL_BYTES = 1_000_000
-"""The size of a SKILL.md; it goes into every request."""
+__all__ = [
+    "InvalidSkillPackageError",
+    "Skill",
+    "SkillNotFoundError",
+    "SkillParseError",
+    "load_skill",
+    "load_skills",
+    "render_skills",
+]
 
 MAX_FRONT_MATTER = 64_000
 """Characters of front matter."""
 
-MAX_FILES = 10_000
-"""Files in a skill's folder that are listed."""
-
-MAX_EXCERPT = 4_096
-"""Characters of a template or an example that are rendered."""
-
-_TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 _SOURCES = ("path", "url", "file_id", "data", "value")
-
-
-class SkillNotFoundError(SkillError):
-    """There is no such folder, or no SKILL.md in it."""
-
-
-class InvalidSkillPackageError(SkillError):
-    """What was given is no folder, or its SKILL.md is no file."""
-
-
-class SkillParseError(SkillError):
-    """A SKILL.md, or what it declares, cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,14 +131,14 @@ def load_skill(path: str | os.PathLike[str]) -> Skill:
     if not file.is_file():
         raise InvalidSkillPackageError(f"'{file}' is not a file.", fix="make it a Markdown file.")
     root = folder.resolve()
-    raw = _read(_inside(root, "SKILL.md", file), file)
+    raw = read_text(inside(root, "SKILL.md", file), file)
     front, body = _divided(raw, file)
     if not body.strip():
         raise SkillParseError(
             f"Skill file '{file}' must contain non-empty markdown instructions.",
             fix="write the instructions below the front matter.",
         )
-    files = _files(root)
+    files = files_in(root)
     examples = tuple(one for one in files if one.parts[0] == "examples" and len(one.parts) > 1)
     scripts = tuple(one for one in files if one.parts[0] == "scripts" and len(one.parts) > 1)
     templates = tuple(one for one in files if len(one.parts) == 1 and one.suffix == ".md")
@@ -159,13 +155,18 @@ def load_skill(path: str | os.PathLike[str]) -> Skill:
         scripts=scripts,
         references=tuple(one for one in files if one not in {*examples, *scripts, *templates}),
         media=_media(front.get("media"), root, file),
-        excerpts=(*_excerpt("Template", templates, root), *_excerpt("Example", examples, root)),
+        excerpts=(*excerpt("Template", templates, root), *excerpt("Example", examples, root)),
         raw_markdown=raw,
     )
 
 
 def load_skills(paths: Iterable[str | os.PathLike[str]]) -> list[Skill]:
     """Read several skills, in order; the first that cannot be read is an error.
+
+    Parameters
+    ----------
+    paths
+        Folders, or one of them; each as for `load_skill`.
 
     Raises
     ------
@@ -178,7 +179,13 @@ def load_skills(paths: Iterable[str | os.PathLike[str]]) -> list[Skill]:
 
 
 def render_skills(skills: Sequence[Skill]) -> str:
-    """Return what a system prompt says of `skills`; empty if there are none."""
+    """Return what a system prompt says of `skills`; empty if there are none.
+
+    Parameters
+    ----------
+    skills
+        In the order they are to stand.
+    """
     if not skills:
         return ""
     parts = ["[Loaded Skills]"]
@@ -189,29 +196,6 @@ def render_skills(skills: Sequence[Skill]) -> str:
         parts.append(skill.body)
         parts += [f"### {head}\n{text}" for head, text in skill.excerpts]
     return "\n\n".join(parts)
-
-
-def _read(path: Path, shown: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_SKILL_BYTES + 1)
-    except OSError as error:
-        raise SkillParseError(
-            f"Skill file '{shown}' cannot be read: {error.strerror or error}.",
-            fix="check its permissions.",
-        ) from error
-    if len(data) > MAX_SKILL_BYTES:
-        raise SkillParseError(
-            f"Skill file '{shown}' is larger than {MAX_SKILL_BYTES:,} bytes.",
-            fix="move parts of it into other files.",
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SkillParseError(
-            f"Skill file '{shown}' is not UTF-8 text (byte {error.start}).", fix="save it as UTF-8."
-        ) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _divided(raw: str, file: Path) -> tuple[dict[str, Any], str]:
@@ -238,7 +222,7 @@ def _body(lines: Sequence[str]) -> str:
 
 
 def _yaml(text: str, file: Path) -> dict[str, Any]:
-    import yaml  # type: ignore[import-untyped]
+    import yaml  # type: ignore[import-untyped, unused-ignore]
 
     if len(text) > MAX_FRONT_MATTER:
         raise SkillParseError(
@@ -321,7 +305,7 @@ def _made(
     }
     try:
         if source == "path":
-            return holder.from_path(_inside(root, str(value), shown), **names)
+            return holder.from_path(inside(root, str(value), shown), **names)
         if source == "url":
             return holder.from_url(str(value), **names)
         if source == "file_id":
@@ -339,53 +323,3 @@ def _made(
         f" {type(value).__name__}.",
         fix="use path, url, file_id or base64.",
     )
-
-
-def _inside(root: Path, name: str, shown: object) -> Path:
-    """Return the file `name` of the folder `root`, links followed, if it lies in it."""
-    try:
-        found = (root / name).resolve()
-        inside = found.is_relative_to(root)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise SkillParseError(
-            f"The path {name[:80]!r} of {shown} cannot be read.", fix="correct the path."
-        ) from error
-    if not inside:
-        raise SkillParseError(
-            f"The path {name[:80]!r} of {shown} leads out of the skill's folder.",
-            fix="put the file into the folder and name it relative to it.",
-        )
-    return found
-
-
-def _files(root: Path) -> tuple[PurePosixPath, ...]:
-    """Return the folder's files but SKILL.md, hidden ones and links that lead out of it."""
-    found: list[PurePosixPath] = []
-    for base, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(base, name)
-            place = PurePosixPath(path.relative_to(root).as_posix())
-            if name.startswith(".") or str(place) == "SKILL.md":
-                continue
-            if path.is_file() and path.resolve().is_relative_to(root):
-                found.append(place)
-            if len(found) >= MAX_FILES:
-                return tuple(found)
-    return tuple(found)
-
-
-def _excerpt(head: str, files: Sequence[PurePosixPath], root: Path) -> tuple[tuple[str, str], ...]:
-    """Return the first readable text among `files`, cut if long."""
-    for place in files:
-        if place.suffix.lower() not in _TEXT_SUFFIXES:
-            continue
-        try:
-            with (root / place).open("rb") as stream:
-                text = stream.read(MAX_EXCERPT * 4 + 4).decode("utf-8-sig", errors="ignore")
-        except OSError:
-            continue
-        text = re.sub(r"\r\n?", "\n", text)
-        cut = f"\n(cut after {MAX_EXCERPT:,} characters)" if len(text) > MAX_EXCERPT else ""
-        return ((f"{head}: {place}", text[:MAX_EXCERPT].rstrip() + cut),)
-    return ()

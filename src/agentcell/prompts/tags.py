@@ -56,7 +56,13 @@ class TagRegistry:
         return f"TagRegistry({len(self._tags)} attachments)"
 
     def see(self, text: str) -> None:
-        """Count past every tag in `text`."""
+        """Count past every tag in `text`.
+
+        Parameters
+        ----------
+        text
+            Something that the model will read.
+        """
         with self._lock:
             for prefix, digits in _USED.findall(text):
                 number = int(digits)
@@ -94,19 +100,39 @@ class TagRegistry:
             return tag, True
 
     def tag_of(self, asset: MediaAsset) -> str | None:
-        """Return the asset's tag, None if it has none yet."""
+        """Return the asset's tag, None if it has none yet.
+
+        Parameters
+        ----------
+        asset
+            Known by its content.
+        """
         with self._lock:
             return self._tags.get(asset.fingerprint())
 
     def adopt(self, tag: str, asset: MediaAsset) -> None:
-        """Take over a tag from an earlier turn, as it stands; the last one adopted counts."""
+        """Take over a tag from an earlier turn, as it stands; the last one adopted counts.
+
+        Parameters
+        ----------
+        tag
+            In whatever form.
+        asset
+            What it names.
+        """
         self.see(tag)
         with self._lock:
             self._tags[asset.fingerprint()] = tag
 
 
 def tag_prefix(field_name: str) -> str:
-    """Return the prefix of a field's tags: ASCII letters, digits and ``_``; else ``attachment``."""
+    """Return the prefix of a field's tags: ASCII letters, digits and ``_``; else ``attachment``.
+
+    Parameters
+    ----------
+    field_name
+        In any script.
+    """
     return re.sub(r"[^A-Za-z0-9_]+", "_", field_name.strip()).strip("_") or "attachment"
 
 
@@ -145,7 +171,13 @@ def is_announcement(line: str) -> bool:
 
 
 def find_tags(text: str) -> list[tuple[int, int, str]]:
-    """Return ``(start, end, tag)`` for all in `text` that has the form of a tag, in order."""
+    """Return ``(start, end, tag)`` for all in `text` that has the form of a tag, in order.
+
+    Parameters
+    ----------
+    text
+        For example a model's answer.
+    """
     return [(found.start(), found.end(), found.group()) for found in _TAG.finditer(text)]
 
 

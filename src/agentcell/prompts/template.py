@@ -22,6 +22,9 @@ class Slot:
     end: int
     name: str
 
+    def __repr__(self) -> str:
+        return f"Slot({self.start}, {self.end}, {self.name!r:.80})"
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -34,7 +37,13 @@ class _Found:
 
 
 def find_slots(text: str) -> list[Slot]:
-    """Return every slot in `text`, in order; ``{{name}}``, the literal, is none."""
+    """Return every slot in `text`, in order; ``{{name}}``, the literal, is none.
+
+    Parameters
+    ----------
+    text
+        As it was typed.
+    """
     return [
         Slot(found.start + found.pairs - 1, found.end - found.pairs + 1, found.name)
         for found in _find(text)
@@ -85,6 +94,13 @@ def near_miss(name: str, known: Iterable[str]) -> str | None:
 
     Case does not count; one slip is allowed in names of 3 to 5 characters, two in longer ones.
     Names of one or two characters, and those in `known`, have none.
+
+    Parameters
+    ----------
+    name
+        As it was typed.
+    known
+        The names that there are.
     """
     candidates = {one for one in known if isinstance(one, str)}
     if name in candidates:

@@ -19,6 +19,7 @@ from typing import Any
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.members import members, shows_attachment
+from agentcell.assets.wording import a_type
 from agentcell.errors import FieldError
 from agentcell.messages import MediaMessageBlock, TextMessageBlock
 
@@ -139,13 +140,13 @@ class Tree:
         kind = type(value)
         if kind.__str__ is object.__str__ and kind.__format__ is object.__format__:
             raise self._refused(
-                f"holds a {kind.__name__}, which has no text of its own",
+                f"holds {a_type(value)}, which has no text of its own",
                 "give text, a number, an ImageAsset, a PdfAsset, or a list or mapping of them.",
             )
         text = str(value)
         if shows_attachment(text):
             raise self._refused(
-                f"holds a {kind.__name__} with an attachment inside it",
+                f"holds {a_type(value)} with an attachment inside it",
                 "name the attachment itself, or give it in a list or a mapping.",
             )
         return text
