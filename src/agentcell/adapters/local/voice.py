@@ -42,8 +42,7 @@ class Voice:
                 await self._read_opening()
 
     async def _read_opening(self) -> None:
-        kept = KeptOpening(self.speaker.gguf) if self.is_built_in else None
-        name = await asyncio.to_thread(kept.found) if kept else None
+        kept, name = await asyncio.to_thread(self._kept)
         if name and await self.speaker.slot("restore", name):
             self.speaker.now_warm()
             return
@@ -59,6 +58,13 @@ class Voice:
                 await asyncio.to_thread(kept.keep, name)
         finally:
             kept.drop(name)
+
+    def _kept(self) -> tuple[KeptOpening | None, str | None]:
+        """Return where it is kept, and the file if it is there. Only the built-in model's is."""
+        if not self.is_built_in:
+            return None, None
+        kept = KeptOpening(self.speaker.gguf)
+        return kept, kept.found()
 
     async def sentence(
         self, question: str, value: str, sampling: dict[str, Any]
