@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from agent_kit import Replies, blue, media, page, png, red, shown
-from agentcell.adapters.events import Retrying, TextDelta, Usage
+from agentcell.adapters.events import ModelResponseType, Retrying, TextDelta, Usage
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.agents.agent import Agent
@@ -855,3 +855,57 @@ def test_figures_tables_and_pictures_of_other_libraries_are_taken() -> None:
     assert [block.tag for block in media(user)] == ["[picture_1 picture]"]
     assert "tea" in user["content"][-1].text
     assert "[picture_1 picture]" in user["content"][-1].text
+
+
+class Bare:
+    """Something that answers, and is no `Model`."""
+
+    def invoke(
+        self, messages: list[Message], tools: Any = None, settings: Any = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        del tools, settings, kwargs
+        self.seen = messages
+        return {"type": ModelResponseType.CONTENT, "content": OK}
+
+
+def test_an_object_with_nothing_but_invoke_can_be_asked_in_every_way() -> None:
+    bare = Bare()
+    agent = receipt_agent(bare)
+    given = {"question": "?", "receipt_image": red()}
+
+    async def streamed() -> list[Any]:
+        return [event async for event in agent.astream(given)]
+
+    assert agent.step(given) == {"answer": "42"}
+    assert asyncio.run(agent.astep(given)) == {"answer": "42"}
+    assert list(agent.stream(given))[-1].output == {"answer": "42"}
+    assert asyncio.run(streamed())[-1].output == {"answer": "42"}
+    assert agent.model is bare
+    assert media(bare.seen[-1])
+
+
+class Nothing(HistoryProvider):
+    def get_messages(self, query: str | None = None, *, top_k: int = -1) -> Any:
+        del query, top_k
+
+
+def test_a_history_that_gives_no_list_is_named() -> None:
+    with pytest.raises(HistoryError, match=r"Nothing\.get_messages gave 'None'"):
+        receipt_agent(Replies(OK), memories=Nothing()).step({"question": "?"})
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"max_retries": 1.5},
+        {"max_rounds": True},
+        {"retry_delay": float("nan")},
+        {"retry_delay": float("inf")},
+        {"retry_backoff": -1},
+        {"max_rounds": "3"},
+    ],
+    ids=str,
+)
+def test_a_number_that_is_none_is_refused_at_once(option: dict[str, Any]) -> None:
+    with pytest.raises(AgentError, match=next(iter(option))):
+        receipt_agent(Replies(OK), **option)

@@ -20,7 +20,7 @@ from agentcell.agents.rounds import (
     run_rounds,
 )
 from agentcell.agents.tools import tool
-from agentcell.errors import AnswerError
+from agentcell.errors import AnswerError, ToolError
 from agentcell.history.memory import HistoryMemory
 from agentcell.messages import ToolCall
 from servers import Call, ChatServer, Reply
@@ -368,3 +368,15 @@ def test_rounds_go_over_the_wire() -> None:
     assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
     assert sent[3]["tool_call_id"] == sent[2]["tool_calls"][0]["id"] == "call_9"
     assert sent[3]["content"] == "42"
+
+
+def test_act_takes_arguments_as_services_write_them_and_names_what_is_no_call() -> None:
+    agent, _, _ = adding()
+    written = {"id": "1", "name": "add", "arguments": '{"a": 1}'}
+
+    answers = agent.act([written, {"id": "2"}])
+
+    assert answers[0]["content"] == "3"
+    assert "There is no tool named ''" in answers[1]["content"]
+    with pytest.raises(ToolError, match="'x' was given as a tool call"):
+        agent.act(["x"])  # type: ignore[list-item]

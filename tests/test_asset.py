@@ -702,3 +702,39 @@ def test_an_asset_is_the_same_in_every_process() -> None:
     }
 
     assert len(said) == 1
+
+
+def in_many_passes(count: int) -> bytes:
+    """A progressive JPEG, its last pass repeated: small, and slow to decode."""
+    data = encoded(Image.new("L", (1400, 1400), 128), "JPEG", progressive=True)
+    last = data[data.rfind(b"\xff\xda") : -2]
+    return data[:-2] + last * count + b"\xff\xd9"
+
+
+def test_a_jpeg_of_endless_passes_is_refused_in_no_time() -> None:
+    began = time.perf_counter()
+
+    with pytest.raises(AttachmentError, match="more than 300 passes"):
+        ImageAsset.from_bytes(in_many_passes(30_000))
+
+    assert time.perf_counter() - began < 2
+    assert ImageAsset.from_bytes(in_many_passes(3)).width == 1400
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "Shift_JIS", "EUC-KR", "windows-1252", "ISO-8859-1"])
+def test_a_drawing_may_be_written_in_any_encoding(encoding: str) -> None:
+    word = {"gbk": "票据", "Shift_JIS": "領収書", "EUC-KR": "영수증"}.get(encoding, "reçu")
+    text = (
+        f'<?xml version="1.0" encoding="{encoding}"?><svg width="7" height="5"><t>{word}</t></svg>'
+    )
+
+    asset = ImageAsset.from_bytes(text.encode(encoding))
+
+    assert (asset.mime_type, asset.width, asset.height) == ("image/svg+xml", 7, 5)
+
+
+def test_a_drawing_whose_text_is_not_of_its_encoding_is_damaged() -> None:
+    text = b'<?xml version="1.0" encoding="gbk"?><svg><t>\xff\xff</t></svg>'
+
+    with pytest.raises(AttachmentError, match="damaged SVG"):
+        ImageAsset.from_bytes(text)

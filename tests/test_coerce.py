@@ -569,3 +569,32 @@ def test_plain_values_load_no_library() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert ran.stdout == "[]\n"
+
+
+def test_a_series_or_array_of_attachments_is_a_list_of_them() -> None:
+    pandas = pytest.importorskip("pandas")
+    one, two = ImageAsset.from_bytes(PNG), PdfAsset.from_bytes(pdf_file())
+    grid = np.empty((2, 1), dtype=object)
+    grid[0, 0], grid[1, 0] = one, two
+
+    assert several(pandas.Series([one, two])) == [one, two]
+    assert several(grid) == [one, two]
+    assert several([grid]) == [one, two]
+
+
+@pytest.mark.parametrize("cell", ["asset", "list", "mapping"])
+def test_a_table_with_an_attachment_in_a_cell_is_refused(cell: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    asset = ImageAsset.from_bytes(PNG)
+    held = {"asset": asset, "list": [asset], "mapping": {"a": asset}}[cell]
+    frame = pandas.DataFrame({"n": [1], "a": [held]})
+
+    for modality in (FieldModality.ANY, FieldModality.IMAGE):
+        with pytest.raises(FieldError, match="attachment in a cell") as caught:
+            coerce(frame, name="value", modality=modality)
+        assert "ImageAsset(" not in str(caught.value)
+
+
+def test_a_namespace_and_the_values_of_a_mapping_are_text_like_json() -> None:
+    assert coerce(types.SimpleNamespace(b=1, a="x"), name="v") == '{"b": 1, "a": "x"}'
+    assert coerce({"a": 1, "b": 2}.values(), name="v") == "[1, 2]"

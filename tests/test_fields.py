@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import collections
 import dataclasses
+import json
+import types
 import warnings
 from enum import Enum
 from typing import Any
@@ -12,7 +16,9 @@ import pytest
 
 from agent_kit import blue, page, red
 from agentcell.assets.asset import MediaAsset
+from agentcell.assets.coerce import coerce
 from agentcell.errors import AgentcellError, FieldError
+from agentcell.messages import MediaMessageBlock
 from agentcell.modality import FieldModality
 from agentcell.prompts.fields import (
     FieldSpec,
@@ -235,7 +241,17 @@ def test_a_value_of_another_kind_is_refused_with_both_kinds(
 
 @pytest.mark.parametrize(
     ("modality", "value"),
-    [("IMAGE", None), ("IMAGE", ""), ("PDF", []), ("TEXT", None), ("ANY", None)],
+    [
+        ("IMAGE", None),
+        ("IMAGE", ""),
+        ("PDF", []),
+        ("TEXT", None),
+        ("TEXT", ""),
+        ("TEXT", [""]),
+        ("ANY", None),
+        ("ANY", []),
+        ("ANY", {}),
+    ],
 )
 def test_a_required_field_does_not_take_nothing(modality: str, value: Any) -> None:
     with pytest.raises(FieldError, match=r"'f' expects .* received nothing"):
@@ -306,3 +322,74 @@ def test_a_set_has_one_order() -> None:
     }
 
     assert len(texts) == 1
+
+
+class Wrapped:
+    def __init__(self, inner: object) -> None:
+        self.inner = inner
+
+    def __repr__(self) -> str:
+        return f"Wrapped({self.inner!r})"
+
+
+class Spoken(Wrapped):
+    def __str__(self) -> str:
+        return f"this and {self.inner}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": red()}.values(),
+        {"a": red()}.items(),
+        types.SimpleNamespace(a=red()),
+        argparse.Namespace(a=[red()]),
+        types.MappingProxyType({"a": red()}),
+        collections.ChainMap({"a": {"b": red()}}),
+        collections.deque([red()]),
+        collections.UserList([red()]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_attachments_are_found_in_containers_of_every_kind(value: Any) -> None:
+    tree = Tree(value, "f")
+
+    assert list(tree.assets()) == [red()]
+    assert "[x_1 d]" in tree.render(lambda _: "[x_1 d]")
+    assert "ImageAsset" not in tree.render(lambda _: "[x_1 d]")
+    with pytest.raises(FieldError, match="expects modality 'TEXT', but received 'IMAGE"):
+        validate_field_value(spec_of("TEXT"), value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Wrapped(red()),
+        Spoken(red()),
+        Spoken(MediaMessageBlock(red(), "x", "[x_1 d]")),
+        ValueError(red()),
+        slice(1, red()),
+        Wrapped(b"\x89PNG"),
+        [Wrapped([{"a": red()}])],
+    ],
+    ids=["repr", "str", "block", "error", "slice", "bytes", "deep"],
+)
+def test_an_object_that_would_print_what_is_inside_it_is_refused(value: Any) -> None:
+    with pytest.raises(FieldError) as plain:
+        Tree(value, "f")
+    with pytest.raises(FieldError) as coerced:
+        Tree(value, "f", lambda leaf: coerce(leaf, name="f"))
+
+    for caught in (plain, coerced):
+        assert "'f' holds a" in str(caught.value)
+        assert "ImageAsset(" not in str(caught.value)
+        assert "PNG" not in caught.value.problem
+
+
+def test_numbers_of_numpy_are_numbers_wherever_they_stand() -> None:
+    numpy = pytest.importorskip("numpy")
+    value = {"a": [numpy.int64(1), numpy.float32(2.5), numpy.bool_(True)]}
+
+    for leaf in (None, lambda one: coerce(one, name="f")):
+        text = Tree(value, "f", leaf).render(str)
+        assert json.loads(text) == {"a": [1, 2.5, True]}

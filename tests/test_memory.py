@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -299,3 +300,37 @@ def test_a_message_that_is_no_json_is_told(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="cannot be kept"):
         memory.save(tmp_path)
     assert not (tmp_path / "messages.json").exists()
+
+
+class Noted(HistoryMemory):
+    """A memory of somebody's own, with more in it."""
+
+    note = ""
+
+
+@pytest.mark.parametrize("way", ["deepcopy", "copy", "pickle"])
+def test_a_copy_is_of_its_own_kind_and_shares_nothing(way: str) -> None:
+    memory = Noted(top_k=7, unit="turns", token_budget=90_000)
+    memory.note = "mine"
+    memory.insert("user", [MediaMessageBlock(red(), "x", "[x_1 d]")])
+
+    twin = {
+        "deepcopy": copy.deepcopy,
+        "copy": copy.copy,
+        "pickle": lambda one: pickle.loads(pickle.dumps(one)),  # noqa: S301 (our own)
+    }[way](memory)
+    twin.insert("assistant", "only here")
+
+    assert type(twin) is Noted
+    assert (twin.note, twin.top_k, twin.unit, twin.token_budget) == ("mine", 7, "turns", 90_000)
+    assert (len(memory), len(twin)) == (1, 2)
+    assert list(media(twin.get_messages()[0])) == list(media(memory.get_messages()[0]))
+
+
+def test_a_conversation_of_a_later_version_is_not_misread(tmp_path: Path) -> None:
+    filled(2).save(tmp_path)
+    kept = (tmp_path / "messages.json").read_text()
+    (tmp_path / "messages.json").write_text(kept.replace('"version": 1', '"version": 2'))
+
+    with pytest.raises(HistoryError, match="no conversation that can be read"):
+        HistoryMemory.load(tmp_path)

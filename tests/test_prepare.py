@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import struct
 from typing import Any
 
 import pytest
@@ -366,3 +367,39 @@ def test_the_receipts_fit_every_provider_as_they_are() -> None:
         prepared = prepare(receipts, limits)
         assert [each.assets[0] for each in prepared] == receipts
         assert not any(each.notes for each in prepared)
+
+
+def tiff_of(bits: int, channels: int, kind: int) -> bytes:
+    """A TIFF of 4 × 4 pixels; kind 1: whole numbers, 3: floats, 6: complex numbers."""
+    data = bytes(16 * channels * bits // 8)
+    tags = [
+        (256, 3, 1, 4),
+        (257, 3, 1, 4),
+        (258, 3, 1, bits),
+        (259, 3, 1, 1),
+        (262, 3, 1, 1 if channels < 3 else 2),
+        (273, 4, 1, 8 + 2 + 10 * 12 + 4),
+        (277, 3, 1, channels),
+        (278, 3, 1, 4),
+        (279, 4, 1, len(data)),
+        (339, 3, 1, kind),
+    ]
+    packed = b"".join(
+        struct.pack("<HHI", tag, form, count)
+        + (struct.pack("<HH", value, 0) if form == 3 else struct.pack("<I", value))
+        for tag, form, count, value in tags
+    )
+    head = b"II*\0" + struct.pack("<IH", 8, len(tags))
+    return head + packed + struct.pack("<I", 0) + data
+
+
+@pytest.mark.parametrize(("bits", "channels", "kind"), [(64, 1, 3), (64, 1, 6), (8, 5, 1)])
+def test_a_tiff_that_nothing_here_reads_is_a_tiff_and_refused_where_it_must_be_converted(
+    bits: int, channels: int, kind: int
+) -> None:
+    asset = ImageAsset.from_bytes(tiff_of(bits, channels, kind), filename="scan.tif")
+
+    assert (asset.mime_type, asset.width, asset.height) == ("image/tiff", 4, 4)
+    text = refused(asset)
+    assert "scan.tif cannot be converted: Pillow does not read this kind of file" in text
+    assert "damaged" not in text

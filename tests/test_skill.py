@@ -385,3 +385,27 @@ def test_a_service_that_takes_no_media_with_instructions_refuses_them_before_the
             agent.step({"question": "一致吗？", "receipt_image": red()})
 
         assert server.requests == []
+
+
+@pytest.mark.parametrize("path", ["", "  ", None, 3, b"skill"])
+def test_what_is_no_path_is_no_skill_and_never_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Any
+) -> None:
+    monkeypatch.chdir(folder(tmp_path, RECEIPT))
+
+    with pytest.raises(InvalidSkillPackageError, match="the path of a folder was expected"):
+        load_skill(path)
+
+
+@pytest.mark.parametrize("path", ["a" * 5_000, "a\0b"])
+def test_a_name_that_no_folder_can_have_is_a_missing_folder(path: str) -> None:
+    with pytest.raises(SkillNotFoundError, match="does not exist") as caught:
+        load_skill(path)
+
+    assert len(str(caught.value)) < 300
+
+
+def test_a_skill_can_be_kept_in_a_set(tmp_path: Path) -> None:
+    place = folder(tmp_path, RECEIPT)
+
+    assert len({load_skill(place), load_skill(place)}) == 1

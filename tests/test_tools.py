@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import json
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -431,3 +432,64 @@ def test_a_decorated_method_is_the_tool_of_its_object() -> None:
     assert call(made, ToolCall("1", "pay", {"sum_": 2})) == "42 rows"
     assert till.pay(2) == "42 rows"
     assert call(till.google, ToolCall("1", "google", {"a": 1})) == "1x"
+
+
+def test_one_function_is_enough_for_a_list_of_tools() -> None:
+    assert list(named_tools(google)) == ["google"]
+    assert list(named_tools(as_tool(google))) == ["google"]
+
+
+@pytest.mark.parametrize("kind", [int, dict])
+def test_what_does_not_say_its_parameters_is_no_tool(kind: type) -> None:
+    with pytest.raises(ToolError, match="does not say which parameters"):
+        as_tool(kind)
+
+
+class Counter:
+    step = 10
+
+    @tool
+    @classmethod
+    def up(cls, by: int) -> int:
+        return cls.step + by
+
+
+class Faster(Counter):
+    step = 100
+
+
+def test_a_decorated_class_method_is_the_tool_of_its_class() -> None:
+    for owner, total in ((Counter, 11), (Counter(), 11), (Faster, 101)):
+        bound = owner.up
+
+        assert list(bound.parameters["properties"]) == ["by"]
+        assert call(bound, ToolCall("1", "up", {"by": 1})) == str(total)
+
+
+def test_a_result_may_be_a_picture_a_figure_or_a_table_of_another_library() -> None:
+    image = pytest.importorskip("PIL.Image").new("RGB", (3, 2))
+    frame = pytest.importorskip("pandas").DataFrame({"total": [42]})
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    numpy = pytest.importorskip("numpy")
+
+    def shown(result: Any) -> Any:
+        def f() -> Any:
+            return result
+
+        return run(f)
+
+    for picture in (image, figure, {"chart": figure}, numpy.zeros((4, 5, 3), "uint8")):
+        assert isinstance(shown(picture)[1], MediaMessageBlock)
+    assert shown(frame) == "| total |\n| ---: |\n| 42 |"
+    assert json.loads(shown(numpy.arange(3))) == [0, 1, 2]
+    assert json.loads(shown({"a": numpy.float64(1.5)})) == {"a": 1.5}
+    assert "10,001 numbers" in shown(numpy.zeros(10_001))
+
+
+def test_a_path_that_a_tool_returns_is_its_name_and_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png(1, 2, 3))
+
+    def f() -> Path:
+        return tmp_path / "a.png"
+
+    assert run(f) == str(tmp_path / "a.png")

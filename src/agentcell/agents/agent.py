@@ -131,7 +131,7 @@ class Agent:
         push_keys: Mapping[str, Any] | None = None,
         tools: Any = None,
         memories: Iterable[HistoryProvider] | HistoryProvider | None = None,
-        skills: Iterable[Skill | str | os.PathLike[str]] | Skill | None = None,
+        skills: Iterable[Skill | str | os.PathLike[str]] | Skill | os.PathLike[str] | None = None,
         attributes: Mapping[str, Any] | None = None,
         model_settings: Mapping[str, Any] | None = None,
         role_name: str | None = None,

@@ -21,6 +21,7 @@ from agentcell.prompts.skill_folder import (
     files_in,
     inside,
     read_text,
+    skill_folder,
 )
 
 __all__ = [
@@ -73,7 +74,7 @@ class Skill:
     body: str = field(repr=False)
     skill_dir: Path = field(repr=False)
     skill_md_path: Path = field(repr=False)
-    frontmatter: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    frontmatter: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
     examples: tuple[PurePosixPath, ...] = field(default=(), repr=False)
     templates: tuple[PurePosixPath, ...] = field(default=(), repr=False)
     scripts: tuple[PurePosixPath, ...] = field(default=(), repr=False)
@@ -111,11 +112,7 @@ def load_skill(path: str | os.PathLike[str]) -> Skill:
         If the file is not UTF-8, its front matter is no YAML mapping or not closed, it has no
         instructions, or a medium is missing, damaged, of another type or outside the folder.
     """
-    folder = Path(path).expanduser()
-    if not folder.exists():
-        raise SkillNotFoundError(
-            f"Skill directory '{folder}' does not exist.", fix="give a folder with a SKILL.md."
-        )
+    folder = skill_folder(path)
     if not folder.is_dir():
         raise InvalidSkillPackageError(
             f"Skill path '{folder}' is not a directory.", fix="give the folder that SKILL.md is in."
@@ -222,7 +219,7 @@ def _body(lines: Sequence[str]) -> str:
 
 
 def _yaml(text: str, file: Path) -> dict[str, Any]:
-    import yaml  # type: ignore[import-untyped, unused-ignore]
+    import yaml
 
     if len(text) > MAX_FRONT_MATTER:
         raise SkillParseError(

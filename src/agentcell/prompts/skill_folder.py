@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from agentcell.assets.wording import short
 from agentcell.errors import SkillError
 
 MAX_SKILL_BYTES = 1_000_000
@@ -31,6 +32,25 @@ class InvalidSkillPackageError(SkillError):
 
 class SkillParseError(SkillError):
     """A SKILL.md, or what it declares, cannot be read."""
+
+
+def skill_folder(path: object) -> Path:
+    """Return the folder that `path` names, if it is there."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path).strip():
+        raise InvalidSkillPackageError(
+            f"A skill was given as {short(repr(path), 60)}; the path of a folder was expected.",
+            fix="give a folder with a SKILL.md.",
+        )
+    try:
+        folder = Path(path).expanduser()
+        is_there = folder.exists()
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        folder, is_there = Path(short(str(path))), False
+    if not is_there:
+        raise SkillNotFoundError(
+            f"Skill directory '{folder}' does not exist.", fix="give a folder with a SKILL.md."
+        )
+    return folder
 
 
 def read_text(path: Path, shown: Path) -> str:

@@ -56,6 +56,9 @@ class Tree:
         self._made = leaf
         self.root = self._plain(value, ())
 
+    def __repr__(self) -> str:
+        return f"Tree({self.name[:80]!r}, {sum(1 for _ in self.assets())} attachments)"
+
     def assets(self) -> Iterator[MediaAsset]:
         """Yield every attachment, in order, repeated ones repeatedly."""
         yield from _assets(self.root)
