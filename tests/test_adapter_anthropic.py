@@ -151,6 +151,10 @@ def test_openais_own_parts_are_accepted_and_sent_as_what_they_hold() -> None:
     assert [block["type"] for block in sent] == ["image", "image", "document", "document"]
     assert sent[1]["source"] == {"type": "base64", "media_type": "image/png", "data": png}
     assert sent[2]["title"] == "a.pdf"
+    bitmap = base64.b64encode(media.png(kind="BMP")).decode()
+    liar = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{bitmap}"}}
+    with pytest.raises(Unsupported, match="does not read image/bmp"):
+        model().encode([{"role": "user", "content": [liar]}])
     bad = {"type": "image_url", "image_url": {"url": "data:image/png;base64,!!!"}}
     with pytest.raises(AttachmentError, match="base64"):
         model().encode([{"role": "user", "content": [bad]}])
@@ -286,6 +290,8 @@ def test_tools_and_their_choice_have_this_protocols_shape() -> None:
         search,
     ]
     assert body["tool_choice"] == {"type": "tool", "name": "g"}
+    alone = encoded(model(), HI, [search], {"tool_choice": "web_search_20250305"})
+    assert alone["tool_choice"] == {"type": "tool", "name": "web_search"}
     choices = {"auto": "auto", "none": "none", "required": "any"}
     for common, own in choices.items():
         sent = encoded(model(), HI, [TOOL], {"tool_choice": common})

@@ -143,7 +143,7 @@ def encode(request: Request, *, citations: bool = False) -> dict[str, Any]:
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
     if settings.tool_choice is not None:
-        body["tool_choice"] = _tool_choice(settings.tool_choice)
+        body["tool_choice"] = _tool_choice(settings.tool_choice, request.tools)
     body |= thinking_fields(settings.reasoning, asked)
     if settings.schema is not None:
         form = {"type": "json_schema", "schema": answer_schema(settings.schema, asked)}
@@ -325,7 +325,9 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return form
 
 
-def _tool_choice(choice: ToolChoice) -> dict[str, Any]:
-    if choice.mode == "tool":
-        return {"type": "tool", "name": choice.name}
-    return {"type": {"required": "any"}.get(choice.mode, choice.mode)}
+def _tool_choice(choice: ToolChoice, tools: Sequence[Tool]) -> dict[str, Any]:
+    if choice.mode != "tool":
+        return {"type": {"required": "any"}.get(choice.mode, choice.mode)}
+    own = [tool.builtin for tool in tools if tool.builtin is not None]
+    names = {str(tool["type"]): str(tool.get("name") or tool["type"]) for tool in own}
+    return {"type": "tool", "name": names.get(choice.name, choice.name)}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agentcell.assets.asset import MediaAsset
+from agentcell.assets.sniff import sniff
 from agentcell.messages import ToolCall
 from agentcell.modality import FieldModality
 
@@ -52,11 +55,24 @@ class Media:
 
     @property
     def mime_type(self) -> str:
-        """The type that is known here; empty if only the service can tell."""
+        """The type that is known here; empty if only the service can tell.
+
+        Of a data URL it is what its content shows, else what it claims.
+        """
         if self.asset is not None:
             return self.asset.mime_type
-        match = re.match(r"data:([^;,]+)", self.url)
-        return match[1].lower() if match else ""
+        match = re.match(r"data:([^;,]*)([^,]*),", self.url)
+        if match is None:
+            return ""
+        head = b""
+        if match[2].lower().endswith(";base64"):
+            with contextlib.suppress(ValueError):
+                head = base64.b64decode(self.url[match.end() : match.end() + _HEAD])
+        return sniff(head).mime_type or match[1].lower()
+
+
+_HEAD = 256
+"""Characters of base64 that show what a file is."""
 
 
 Part: TypeAlias = Text | Media
