@@ -121,7 +121,9 @@ class AgentMagics(Magics):
             self._show_pictures(request)
         if question.blocks or question.named or request.notes:
             asked = question.text if question.named else ""
-            show(cards.attachments(question.blocks, asked, request.notes))
+            many = len(question.blocks) > MOST_PICTURES
+            more = (f"The first {MOST_PICTURES} are shown.",) if many else ()
+            show(cards.attachments(question.blocks, asked, (*request.notes, *more)))
 
     def _show_pictures(self, request: Request) -> None:
         """Show what is attached: large in the first cell that attaches it, small in others."""

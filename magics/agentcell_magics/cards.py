@@ -142,6 +142,14 @@ def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
             + [f"- {as_literal(name)}: {as_literal(value)}" for name, value in facts]
         ),
         "text/plain": "\n".join(
-            [title, *(f"  {name.ljust(wide)}  {plain(value)}" for name, value in facts)]
+            [
+                title,
+                *(f"  {name.ljust(wide)}  {_hanging(value, wide + 4)}" for name, value in facts),
+            ]
         ),
     }
+
+
+def _hanging(value: str, columns: int) -> str:
+    """Return a text whose further lines stand under its first."""
+    return plain(value).replace("\n", "\n" + " " * columns)

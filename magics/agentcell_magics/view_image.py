@@ -65,8 +65,12 @@ class ViewImageMagics(Magics):
         else:
             asset = _from_place(place, values)
         asset = at_detail(asset, options.get("detail", "auto"))
-        name = options.get("name", field_name(place))
-        label = options.get("label", asset.filename or name)
+        name, label = options.get("name"), options.get("label")
+        known = [b for b in self.session.attachments if b.fingerprint == asset.fingerprint()]
+        if known and name is None and label is None:
+            name, label = known[-1].field_name, known[-1].description
+        name = name or field_name(place)
+        label = label or asset.filename or name
         tag = self.session.attach(asset, name=name, label=label, place=place)
         block = next(b for b in self.session.attachments if b.tag == tag)
         if not is_terminal(self.shell) and (picture := cards.picture(block)) is not None:

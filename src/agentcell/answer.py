@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from agentcell.adapters.events import Citation, Usage
 from agentcell.history.turns import Turn
-from agentcell.safe_text import safe_markdown
+from agentcell.safe_text import plain, safe_markdown
 
 _SHOWN = 200
 
@@ -95,7 +95,7 @@ class Answer(str):
         return f"Answer({shown!r})"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/markdown": safe_markdown(str(self)), "text/plain": str(self)}
+        return {"text/markdown": safe_markdown(str(self)), "text/plain": plain(str(self))}
 
 
 def _rebuilt(text: str, facts: dict[str, Any]) -> Answer:
