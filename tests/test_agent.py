@@ -741,6 +741,7 @@ import hashlib, sys
 from agent_kit import Replies, red, blue, page
 from agentcell.agents.agent import Agent
 from agentcell.history.memory import HistoryMemory
+from agentcell.messages import content_text, media_blocks
 
 model = Replies("r")
 agent = Agent("a", "S {z}", model=model, prompt_template="{b} {set}", memories=[HistoryMemory()],
@@ -749,7 +750,11 @@ given = {"x": red(), "c": page(), "b": [blue(), red()], "set": {"b", "a", "c", 1
     "map": {"k": {red(), blue()}, "j": frozenset({"q", "p"})}, "票据": red(), "t": ("u", blue())}
 for _ in range(2):
     agent.step(given)
-print(hashlib.sha256(repr(model.requests).encode()).hexdigest())
+whole = [[(message["role"], content_text(message["content"])) for message in request]
+    for request in model.requests]
+sent = [[(block.tag, block.fingerprint) for block in media_blocks(request)]
+    for request in model.requests]
+print(hashlib.sha256(repr([whole, sent]).encode()).hexdigest())
 """
 
 
@@ -873,13 +878,15 @@ def test_an_object_with_nothing_but_invoke_can_be_asked_in_every_way() -> None:
     agent = receipt_agent(bare)
     given = {"question": "?", "receipt_image": red()}
 
-    async def streamed() -> list[Any]:
-        return [event async for event in agent.astream(given)]
+    async def last_of_astream() -> Any:
+        return [event async for event in agent.astream(given)][-1]
+
+    last: Any = list(agent.stream(given))[-1]
 
     assert agent.step(given) == {"answer": "42"}
     assert asyncio.run(agent.astep(given)) == {"answer": "42"}
-    assert list(agent.stream(given))[-1].output == {"answer": "42"}
-    assert asyncio.run(streamed())[-1].output == {"answer": "42"}
+    assert last.output == {"answer": "42"}
+    assert asyncio.run(last_of_astream()).output == {"answer": "42"}
     assert agent.model is bare
     assert media(bare.seen[-1])
 

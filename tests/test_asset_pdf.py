@@ -160,3 +160,63 @@ def test_many_threads_may_draw_and_read_at_once() -> None:
 
     with ThreadPoolExecutor(12) as pool:
         assert list(pool.map(work, assets)) == [(f"Receipt {n} p1", True) for n in range(24)]
+
+
+def nested(levels: int, *, apart: bool = False) -> bytes:
+    """A PDF whose page uses a drawing ten times that uses another ten times, and so on.
+
+    `apart`: the resources of each are objects of their own.
+    """
+    first = 5
+
+    def resources(number: int) -> str:
+        return f"<< /XObject << /X {number} 0 R >> >>"
+
+    def held(number: int, aside: int) -> str:
+        return f"{aside} 0 R" if apart else resources(number)
+
+    aside = first + levels
+    page = f"/MediaBox [0 0 200 200] /Contents 4 0 R /Resources {held(first, aside)}"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        f"<< /Type /Page /Parent 2 0 R {page} >>".encode(),
+        stream(b"/X Do " * 10),
+    ]
+    for level in range(levels):
+        last = level == levels - 1
+        extra = "/Type /XObject /Subtype /Form /BBox [0 0 200 200]"
+        extra += "" if last else f" /Resources {held(first + level + 1, aside + level + 1)}"
+        objects.append(stream(b"0 0 10 10 re f " if last else b"/X Do " * 10, extra))
+    if apart:
+        objects += [resources(first + level).encode() for level in range(levels)]
+    return pdf_of(objects)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("levels", [6, 9, 40])
+def test_drawings_within_drawings_without_end_are_refused_at_intake(
+    levels: int, *, apart: bool
+) -> None:
+    began = time.perf_counter()
+
+    text = problem(PdfAsset.from_bytes, nested(levels, apart=apart))
+
+    assert "unfold into more than 32,000,000 bytes" in text
+    assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_drawings_within_drawings_are_drawn_while_they_end(*, apart: bool) -> None:
+    asset = PdfAsset.from_bytes(nested(3, apart=apart))
+
+    picture = render_page(asset.content, 1, max_side=200, name="a.pdf")
+
+    assert picture.getpixel((5, 195)) == (0, 0, 0)
+    assert picture.getpixel((150, 50)) == (255, 255, 255)
+
+
+def test_a_drawing_that_uses_itself_is_no_reason_to_hang() -> None:
+    data = nested(1).replace(b"0 0 10 10 re f", b"/X Do        q")
+
+    assert PdfAsset.from_bytes(data).pages == 1

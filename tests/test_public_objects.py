@@ -250,7 +250,7 @@ def test_types_come_through_to_a_users_script(tmp_path: Path) -> None:
 def test_every_error_of_the_tree_pickles_and_keeps_its_text() -> None:
     import pickle
 
-    kinds = [AgentcellError, *AgentcellError.__subclasses__()]
+    kinds: list[type[AgentcellError]] = [AgentcellError, *AgentcellError.__subclasses__()]
     for kind in kinds:
         again = pickle.loads(pickle.dumps(kind("It failed.", fix="try again.")))  # noqa: S301 (our own)
         assert (type(again), str(again)) == (kind, "It failed.\nFix: try again.")

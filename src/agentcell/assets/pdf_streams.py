@@ -11,10 +11,10 @@ import mmap
 import re
 import zlib
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from agentcell.assets.content import Content
 from agentcell.assets.header import Damaged
+from agentcell.assets.pdf_forms import Bytes, Stream, check_forms, object_number
 
 MAX_UNPACKED = 32_000_000
 """The most bytes that drawing commands, or all heavily packed ones together, may unpack to."""
@@ -24,8 +24,6 @@ _HEAVY_RATIO = 100
 _PIECE = 1 << 20
 _MAX_ROUNDS = 3
 _DICTIONARY = 4096
-
-_Bytes: TypeAlias = bytes | mmap.mmap
 
 
 def check_streams(content: Content) -> None:
@@ -46,27 +44,39 @@ def check_streams(content: Content) -> None:
         _check(content.read())
 
 
-def _check(data: _Bytes) -> None:
+def _check(data: Bytes) -> None:
     heavy = 0
-    for found in re.finditer(rb"stream\r?\n", data):
-        if data[found.start() - 3 : found.start()] == b"end":
+    drawings = []
+    for stream in _streams(data):
+        rounds = len(re.findall(rb"/(?:FlateDecode|Fl)\b", stream.head))
+        if re.search(rb"/Image\b|/EmbeddedFile\b", stream.head) and not stream.is_form:
             continue
-        head = data[max(0, found.start() - _DICTIONARY) : found.start()]
-        head = head[head.rfind(b"obj") + 1 :]
-        rounds = len(re.findall(rb"/(?:FlateDecode|Fl)\b", head))
-        if not rounds or re.search(rb"/Image\b|/EmbeddedFile\b", head):
+        drawings.append(stream)
+        packed = stream.packed
+        if not rounds:
             continue
-        end = data.find(b"endstream", found.end())
-        packed = (end if end >= 0 else len(data)) - found.end()
         if rounds == 1 and packed * _BEST_RATIO <= min(MAX_UNPACKED, MAX_UNPACKED - heavy):
             continue
-        unpacked = _unpacked_size(data, found.end(), packed, rounds)
+        unpacked = _unpacked_size(data, stream.start, packed, rounds)
         heavy += unpacked if unpacked > packed * _HEAVY_RATIO else 0
         if max(unpacked, heavy) > MAX_UNPACKED:
             raise Damaged(f"its pages unpack to more than {MAX_UNPACKED:,} bytes")
+    if any(stream.is_form for stream in drawings):
+        check_forms(data, drawings)
 
 
-def _unpacked_size(data: _Bytes, start: int, packed: int, rounds: int) -> int:
+def _streams(data: Bytes) -> Iterator[Stream]:
+    for found in re.finditer(rb"stream\r?\n", data):
+        if data[found.start() - 3 : found.start()] == b"end":
+            continue
+        before = data[max(0, found.start() - _DICTIONARY) : found.start()]
+        end = data.find(b"endstream", found.end())
+        packed = (end if end >= 0 else len(data)) - found.end()
+        head = before[before.rfind(b"obj") + 1 :]
+        yield Stream(object_number(before), head, found.end(), packed)
+
+
+def _unpacked_size(data: Bytes, start: int, packed: int, rounds: int) -> int:
     """Return how much a stream unpacks to; counting ends above `MAX_UNPACKED`."""
     pieces: Iterator[bytes] = (
         bytes(data[at : min(at + _PIECE, start + packed)])
