@@ -37,7 +37,11 @@ def find_candidates(question: Question, reading: Reading) -> list[Candidate]:
         found += _issuers(question, reading)
     else:
         found += _passages(question, reading)
-    return sorted(found, key=lambda each: -each.score)
+    return sorted(found, key=lambda each: -each.score)[:_MOST]
+
+
+_MOST = 40
+"""Candidates of one document that are kept."""
 
 
 def _facts(question: Question, reading: Reading) -> Iterator[Candidate]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from agentcell.adapters.local.addresses import is_address
 from agentcell.adapters.local.fact import Fact
-from agentcell.adapters.local.lines import values_of
+from agentcell.adapters.local.lines import LONGEST_CELL, values_of
 from agentcell.adapters.local.rows import Row
 from agentcell.adapters.local.terms import label_terms
 from agentcell.adapters.local.words import CHINESE, content_words, folded, word_set
@@ -97,11 +97,11 @@ def find_issuers(
         for index, row in enumerate(first_page[:_LOOKED_AT]):
             if any(found.kind == "money" for found in values_of(row.text)):
                 continue  # goods
-            for cell in row.cells:
-                name = _bare_name(cell.text)
-                score = _top_score(_Head(cell.text, name, row, index, usual, tuple(hints)))
+            for text in (cell.text[:LONGEST_CELL] for cell in row.cells):
+                name = _bare_name(text)
+                score = _top_score(_Head(text, name, row, index, usual, tuple(hints)))
                 if score > 0 and name not in others:
-                    quote = _quote(cell.text, row)
+                    quote = _quote(text, row)
                     found.append(
                         Issuer(name=name, quote=quote, page=row.page, row=index, score=score)
                     )

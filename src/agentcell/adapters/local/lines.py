@@ -19,6 +19,9 @@ MOST_WORDS = 11
 MOST_CHARACTERS = 28
 """The same for Chinese."""
 
+LONGEST_CELL = 400
+"""Letters of a cell that are looked at for labels and values: some patterns take their square."""
+
 LONGEST_LABEL = 48
 """Letters of a label before a colon."""
 
@@ -96,7 +99,7 @@ def read_lines(rows: Sequence[Row]) -> list[Line]:
 def _cells(row: Row) -> list[LineCell]:
     if len(row.cells) == 1 and _is_sentence(row.cells[0].text):
         cell = row.cells[0]
-        return [LineCell(text=cell.text, left=cell.left, right=cell.right)]
+        return [LineCell(text=cell.text[:LONGEST_CELL], left=cell.left, right=cell.right)]
     return [_cell(cell) for cell in row.cells]
 
 
@@ -107,7 +110,7 @@ def _is_sentence(text: str) -> bool:
 
 
 def _cell(cell: Cell) -> LineCell:
-    text = cell.text
+    text = cell.text[:LONGEST_CELL]
     colon = COLON.search(text)
     is_whole = bool(colon and text[: colon.start()].strip() and says_something(text[colon.end() :]))
     looks_valued = _is_value(text)

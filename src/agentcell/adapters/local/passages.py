@@ -201,12 +201,16 @@ def says_more(text: str, words: Sequence[str]) -> bool:
     )
 
 
+_MOST_PLACES = 300
+
+
 def excerpt(text: str, words: Sequence[str]) -> str:
     """Return `text`, or the part of `MAX_QUOTE` letters that holds the most of `words`."""
     if len(text) <= MAX_QUOTE:
         return text
     room = MAX_QUOTE - 2
     places = [match.start() for match in re.finditer(r"[^\W_]+", text) if _is_any(match, words)]
+    del places[_MOST_PLACES:]
     # The window in which the most of the words lie, with them in its middle.
     first = max(places, key=lambda at: sum(at <= other < at + room for other in places), default=0)
     last = max((other for other in places if first <= other < first + room), default=0)

@@ -11,6 +11,9 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+MAX_LETTERS = 4000
+"""Letters of a piece that are kept: no person wrote a longer line."""
+
 _CELL_GAP = 0.9
 """Heights of a letter. A wider gap ends a cell; a space is about a third of that."""
 
@@ -128,7 +131,7 @@ def _row(line: Sequence[Box], page: int) -> Row:
     height = statistics.median(box.height for box in line)
     cells: list[Cell] = []
     for box in line:
-        text = " ".join(box.text.split())
+        text = " ".join(box.text[:MAX_LETTERS].split())
         last = cells[-1] if cells else None
         gap = _CELL_GAP * (2 if _goes_on(last, text) else 1) * height
         if last and box.left - last.right < gap and not _both_numbers(last, text):

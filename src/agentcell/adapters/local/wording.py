@@ -44,23 +44,27 @@ _THING = (
     r"(?:image|picture|photo|photograph|document|file|pdf|attachment|receipt|page|scan|screenshot"
     r"|paper|invoice|bill|form|text|letter|report|contract|ticket|content|statement|slip)s?"
 )
-_POINTED = rf"(?:(?:this|that|it|these|the|my|attached|uploaded|following|above|{_THING})\s?)+"
+_POINTING = rf"(?:this|that|it|these|the|my|attached|uploaded|following|above|{_THING})"
+# Possessive, so that a long question which is none of these takes no time to tell.
+_POINTED = rf"{_POINTING}(?:\s{_POINTING})*+"
 _OVERVIEW = re.compile(
-    rf"(?:please\s|can\syou\s|could\syou\s|and\s|so\s)*(?:"
-    rf"what(?:'s|\sis|\sare)?\s(?:(?:in|on)\s)?{_POINTED}(?:about|for|of|show|here|contain)?"
-    rf"|what\s(?:do|does)\s{_POINTED}(?:say|show|contain|mean)"
+    rf"(?:(?:please|can\syou|could\syou|and|so)\s)*+(?:"
+    rf"what(?:'s|\sis|\sare)?\s(?:(?:in|on)\s)?{_POINTED}(?:\s(?:about|for|of|show|here|contain))?"
+    rf"|what\s(?:do|does)\s{_POINTED}\s(?:say|show|contain|mean)"
     r"|what\s(?:do\syou|can\syou|can\si)\s(?:see|read)(?:\s(?:here|in|on)\b.*)?"
     rf"|what\s(?:kind|type|sort)\sof\s{_THING}(?:\s(?:is|are)\s{_POINTED})?"
-    rf"|(?:summari[sz]e|describe|transcribe|read|explain|ocr)(?:\s(?:me|us|all|of|in|briefly)|\s{_POINTED})*"
-    r"|(?:give|write)\s(?:me\s)?(?:a\s|an\s)?(?:short\s|brief\s)?(?:summary|overview|description)\b.*"
-    rf"|tell\sme\s(?:about|what\sis\sin|what\sis\son)\s{_POINTED}|tell\sme\swhat\s{_POINTED}(?:is|says)"
+    rf"|(?:summari[sz]e|describe|transcribe|read|explain|ocr)"
+    rf"(?:\s(?:me|us|all|of|in|briefly|{_POINTING}))*+"
+    r"|(?:give|write)\s(?:me\s)?(?:an?\s)?(?:short\s|brief\s)?(?:summary|overview|description)\b.*"
+    rf"|tell\sme\s(?:about|what\sis\sin|what\sis\son)\s{_POINTED}"
+    rf"|tell\sme\swhat\s{_POINTED}\s(?:is|says)"
     rf"|(?:a\s)?summary(?:\sof\s{_POINTED})?|extract\s(?:all\s)?(?:the\s)?text.*)(?:\splease)?"
 )
 _OVERVIEW_CHINESE = re.compile(
-    r"(?:请|请问|帮我|能否|可以)*(?:这|这张|这个|图|图里|图片|图中|图片里|图片中|文件|文档|照片|上面|里面|它|内容"
-    r"|这份|这是|主要|票|收据|小票|发票|账单|的|是|上|中|里|写着|写|说|讲|有|都|了|一下|简单|些|在|，)*"
-    r"(?:什么|什么内容|哪些内容|内容|什么东西|啥|什么文件|什么图片|什么票据|什么单据|总结|概括|描述|摘要|概述|介绍)"
-    r"(?:一下|这张|这个|图片|文件|文档|内容|收据|图|了|的|吗|呢|主要|写|讲|说|这份|发票|小票|账单|照片)*"
+    r"(?:请问|请|帮我|能否|可以|这张|这个|这份|这是|这|图片里|图片中|图片|图里|图中|图|文件|文档|照片|上面|里面|它"
+    r"|内容(?=[是写说讲有])|主要|收据|小票|发票|账单|票|的|是|上|中|里|写着|写|说|讲|有|都|了|一下|简单|些|在|，)*+"
+    r"(?:什么内容|哪些内容|什么东西|什么文件|什么图片|什么票据|什么单据|什么|内容|啥|总结|概括|描述|摘要|概述|介绍)"
+    r"(?:一下|这张|这个|这份|图片|图|文件|文档|内容|收据|小票|发票|账单|照片|了|的|吗|呢|主要|写|讲|说)*+"
 )
 _LIST = re.compile(
     r"\blist\b.*\b(?:items?|products?|goods|dishes|purchases|things|charges|lines?)\b"
