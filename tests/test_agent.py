@@ -916,3 +916,15 @@ def test_a_history_that_gives_no_list_is_named() -> None:
 def test_a_number_that_is_none_is_refused_at_once(option: dict[str, Any]) -> None:
     with pytest.raises(AgentError, match=next(iter(option))):
         receipt_agent(Replies(OK), **option)
+
+
+class Forgetful(HistoryMemory):
+    def extend(self, messages: Any) -> None:
+        raise OSError("the disk is full")
+
+
+def test_a_history_that_fails_does_not_lose_the_answer() -> None:
+    agent = Agent("a", "S", model=Replies("The answer."), memories=[Forgetful()])
+
+    with pytest.warns(AnswerWarning, match="not in the history: Forgetful failed"):
+        assert agent.step({"q": "?"}) == {"answer": "The answer."}

@@ -28,6 +28,16 @@ from agentcell import (
     load_skill,
     tool,
 )
+from agentcell.adapters.events import (
+    Citation,
+    Finished,
+    Retrying,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    Usage,
+)
+from agentcell.adapters.outgoing import Outgoing
 from agentcell.agents.exchange import ToolFinished, ToolStarted
 from agentcell.assets.limits import LIMITS
 from agentcell.assets.prepare import prepare
@@ -101,6 +111,18 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "preview": lambda: preview(RECEIPT),
     "error": lambda: FieldError(LONG, fix=LONG),
     "session": agentcell.Session,
+    "capabilities": lambda: agentcell.ModelCapabilities(image_input=True, pdf_input=True),
+    "text piece": lambda: TextDelta(LONG),
+    "thinking": lambda: ThinkingDelta(LONG),
+    "piece of a call": lambda: ToolCallDelta(0, LONG, LONG, LONG),
+    "citation": lambda: Citation(LONG, LONG, LONG, LONG, 3),
+    "retry": lambda: Retrying(2, 1.5, LONG),
+    "usage": lambda: Usage(input_tokens=3),
+    "end": lambda: Finished(reason="stop", model=LONG, raw={LONG: [LONG] * 9}),
+    "local model": agentcell.LocalModel,
+    "model of a long name": lambda: agentcell.LegacyOpenAIModel("m" * 5_000, "key"),
+    "outgoing": lambda: Outgoing(messages=[{"role": "user", "content": LONG}], notes=(LONG,)),
+    "answer": lambda: agentcell.Answer(LONG),
     "modality": lambda: agentcell.FieldModality.IMAGE,
 }
 

@@ -6,6 +6,7 @@ Streamed and whole answers go one way: `Model.invoke` is `gather(Model.stream(..
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import AsyncIterable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -22,22 +23,32 @@ class ModelResponseType(Enum):
     TOOL_CALL = "tool_call"
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class _Said:
+    """What all events share: a repr that shortens what a model said."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        facts = [f"{name}={reprlib.repr(getattr(self, name))[:40]}" for name in self.__slots__]
+        return f"{type(self).__name__}({', '.join(facts)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TextDelta(_Said):
     """A piece of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingDelta:
+@dataclass(frozen=True, slots=True, repr=False)
+class ThinkingDelta(_Said):
     """A piece of the model's reasoning, kept apart from the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallDelta:
+@dataclass(frozen=True, slots=True, repr=False)
+class ToolCallDelta(_Said):
     """A piece of a tool call. `index` tells parallel calls apart; `arguments` is JSON text."""
 
     index: int
@@ -46,8 +57,8 @@ class ToolCallDelta:
     arguments: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Citation(_Said):
     """Where a statement comes from: an attachment by its tag, or a page by its address."""
 
     quote: str
@@ -58,8 +69,8 @@ class Citation:
     """Counted from 1; None where there are no pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retrying:
+@dataclass(frozen=True, slots=True, repr=False)
+class Retrying(_Said):
     """The adapter will ask again after `wait` seconds; this is attempt number `attempt`."""
 
     attempt: int
@@ -67,8 +78,8 @@ class Retrying:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Usage(_Said):
     """Tokens, as the provider counted them. None where it did not say."""
 
     input_tokens: int | None = None
@@ -93,8 +104,8 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Finished(_Said):
     """The provider's own end of the answer; without one an answer is truncated.
 
     Parameters

@@ -21,6 +21,9 @@ from agentcell.loop import LOOP
 from agentcell.messages import Message, media_blocks
 from agentcell.modality import FieldModality
 
+_SHOWN = 100
+"""Characters of a model's name that a repr shows."""
+
 SOURCES = frozenset({"path", "bytes", "base64", "url", "file_id"})
 """Where an asset may come from."""
 
@@ -59,6 +62,11 @@ class ModelCapabilities:
     tools: bool = True
     streaming: bool = True
     structured_output: bool = False
+
+    def __repr__(self) -> str:
+        taken = [name for name in ("image_input", "pdf_input", "tools") if getattr(self, name)]
+        places = f"system_media={self.system_media!r}"
+        return f"ModelCapabilities({', '.join([*(f'{name}=True' for name in taken), places])})"
 
     def with_overrides(self, overrides: Mapping[str, Any] | None) -> ModelCapabilities:
         """Return a copy with `overrides`; an unknown name is a `TypeError`."""
@@ -107,7 +115,7 @@ class Model:
         return f"{self.provider}/{self.model_name}"
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model_name!r})"
+        return f"{type(self).__name__}({self.model_name[:_SHOWN]!r})"
 
     def invoke(
         self,

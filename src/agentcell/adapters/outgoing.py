@@ -29,6 +29,9 @@ class Outgoing:
     messages: list[Message]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Outgoing({len(self.messages)} messages, {len(self.notes)} notes)"
+
 
 def outgoing(
     messages: list[Message],

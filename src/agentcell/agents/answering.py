@@ -127,7 +127,7 @@ def remembered(seen: Observation, ended: StepFinished, history: Any) -> StepFini
     Warns
     -----
     AnswerWarning
-        If the answer stops at the limit of its tokens.
+        If the answer stops at the limit of its tokens, or the history cannot take it.
     """
     if ended.finish_reason == "length":
         warnings.warn(
@@ -136,12 +136,24 @@ def remembered(seen: Observation, ended: StepFinished, history: Any) -> StepFini
             stacklevel=3,
         )
     answer: Message = {"role": "assistant", "content": ended.text}
-    if hasattr(history, "extend"):  # at once, so that no other thread's turn comes between
-        history.extend([seen.turn, answer])
-    elif hasattr(history, "insert"):
-        for message in (seen.turn, answer):
-            history.insert(message["role"], message["content"])
+    try:
+        _keep(history, [seen.turn, answer])
+    except Exception as problem:  # noqa: BLE001 (whatever it is, the answer is there and paid for)
+        warnings.warn(
+            f"The turn is not in the history: {type(history).__name__} failed with"
+            f" {type(problem).__name__}: {str(problem)[:200]}",
+            AnswerWarning,
+            stacklevel=3,
+        )
     return ended
+
+
+def _keep(history: Any, messages: list[Message]) -> None:
+    if hasattr(history, "extend"):  # at once, so that no other thread's turn comes between
+        history.extend(messages)
+    elif hasattr(history, "insert"):
+        for message in messages:
+            history.insert(message["role"], message["content"])
 
 
 def remembering(events: Iterator[Any], seen: Observation, history: Any) -> Iterator[Any]:
