@@ -919,7 +919,7 @@ def test_a_number_that_is_none_is_refused_at_once(option: dict[str, Any]) -> Non
 
 
 class Forgetful(HistoryMemory):
-    def extend(self, messages: Any) -> None:
+    def extend(self, messages: Any) -> None:  # noqa: ARG002 (as every history takes them)
         raise OSError("the disk is full")
 
 
