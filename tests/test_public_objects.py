@@ -152,7 +152,17 @@ def test_the_repr_of_an_error_says_what_was_wrong() -> None:
     assert repr(AnswerError("It is empty.", fix="ask again.")) == "AnswerError('It is empty.')"
 
 
-LIBRARY = ("agents", "assets", "history", "prompts", "messages", "modality")
+LIBRARY = (
+    "adapters.model",
+    "agents",
+    "answer",
+    "assets",
+    "history",
+    "messages",
+    "modality",
+    "prompts",
+    "session",
+)
 BESIDES = {
     "agentcell.prompts.fields": (
         "parse_field_spec",

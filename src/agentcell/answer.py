@@ -14,21 +14,23 @@ _SHOWN = 200
 class Answer(str):
     """A model's answer. It is its text; the rest stands in its attributes.
 
-    Attributes
+    Parameters
     ----------
-    model : str
+    text
+        What was answered, as far as it came.
+    model
         ``provider/model`` as asked.
-    status : str
+    status
         ``complete``, ``interrupted`` or ``failed``.
-    finish_reason : str
+    finish_reason
         ``stop``, ``length``, ``content_filter``, ``refusal``; empty if interrupted.
-    usage : Usage or None
-        Tokens, as the provider counted them.
-    seconds : float
+    usage
+        Tokens, as the provider counted them; None if it did not say.
+    seconds
         From sending to the end.
-    citations : tuple of Citation
+    citations
         Where statements come from.
-    turn_id : str
+    turn_id
         The turn's name in the session.
     """
 
@@ -74,7 +76,13 @@ class Answer(str):
 
     @classmethod
     def of(cls, turn: Turn) -> Answer:
-        """Return the answer of `turn`, as far as it came."""
+        """Return the answer of a turn, as far as it came.
+
+        Parameters
+        ----------
+        turn
+            As the session keeps it.
+        """
         return cls(
             turn.answer,
             model=turn.model,

@@ -113,7 +113,13 @@ class Session:
     # -- conversations and attachments ------------------------------------------------------
 
     def conversation(self, name: str = MAIN) -> Conversation:
-        """Return the conversation of that name, begun if need be."""
+        """Return the conversation of that name, begun if need be.
+
+        Parameters
+        ----------
+        name
+            As `%%agent -c` takes it.
+        """
         with self._lock:
             return self._conversations.setdefault(name, Conversation(name))
 
@@ -147,6 +153,8 @@ class Session:
 
         Parameters
         ----------
+        asset
+            An image or a PDF.
         name, label
             What the tag is made of.
         place
@@ -160,6 +168,11 @@ class Session:
 
     def forget(self, tag: str) -> MediaMessageBlock:
         """Let an attachment never go out again; its name stays in earlier texts.
+
+        Parameters
+        ----------
+        tag
+            Whole, ``"[receipt_1 Receipt]"``, or its beginning, ``"receipt_1"``.
 
         Raises
         ------
@@ -178,7 +191,13 @@ class Session:
         self._changed()
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` after every change; return what ends that."""
+        """Call `callback` after every change; return what ends that.
+
+        Parameters
+        ----------
+        callback
+            Called without arguments, in the thread that made the change.
+        """
         self._listeners.append(callback)
 
         def unsubscribe() -> None:
@@ -222,8 +241,14 @@ class Session:
             Attachments and values that go out whether `text` names them or not.
         fields
             Declarations such as ``{"receipt": "IMAGE:Receipt"}``.
+        model
+            Who is asked; None: the session's own.
         system
             Instructions, from this turn on; an empty text ends earlier ones.
+        settings
+            For the model: ``temperature``, ``max_tokens``, …; see `Model.invoke`.
+        conversation
+            The conversation that the turn belongs to.
         fresh
             The conversation starts over with this turn.
         detail
@@ -294,6 +319,16 @@ class Session:
         """Send `request` and yield its events; its end is recorded as one turn.
 
         Closing the iterator early stops the answer; what came until then is kept and marked.
+
+        Parameters
+        ----------
+        request
+            What `prepare` returned.
+
+        Raises
+        ------
+        ModelError
+            If the model refuses or fails; the turn is then kept as failed and never sent again.
         """
         record = self._record(request)
         with record:
@@ -304,7 +339,13 @@ class Session:
                     yield event
 
     async def astream(self, request: Request) -> AsyncIterator[Event]:
-        """Like `stream`, without blocking the loop."""
+        """Like `stream`, without blocking the loop.
+
+        Parameters
+        ----------
+        request
+            What `prepare` returned.
+        """
         record = self._record(request)
         with record:
             answer = request.model.astream(request.outgoing, None, request.settings)
@@ -314,14 +355,33 @@ class Session:
                     yield event
 
     def ask(self, text: str, **options: Any) -> Answer:
-        """Ask and return the whole answer. `options` are those of `prepare`."""
+        """Ask and return the whole answer.
+
+        Parameters
+        ----------
+        text
+            The question; see `prepare`.
+        options
+            Those of `prepare`.
+
+        Raises
+        ------
+        AgentcellError
+            Whatever `prepare` and `stream` raise.
+        """
         request = self.prepare(text, **options)
         for _ in self.stream(request):
             pass
         return self._whole(request)
 
     async def aask(self, text: str, **options: Any) -> Answer:
-        """Like `ask`, without blocking the loop."""
+        """Like `ask`, without blocking the loop.
+
+        Parameters
+        ----------
+        text, options
+            As for `ask`.
+        """
         request = self.prepare(text, **options)
         async for _ in self.astream(request):
             pass
@@ -336,7 +396,13 @@ class Session:
         return answer
 
     def answer(self, request: Request) -> Answer | None:
-        """Return what came of `request` after its end; None if it was never begun."""
+        """Return what came of `request` after its end; None if it was never begun.
+
+        Parameters
+        ----------
+        request
+            What `prepare` returned.
+        """
         turns = self.conversation(request.conversation).turns
         return next((Answer.of(turn) for turn in turns if turn.id == request.id), None)
 

@@ -69,7 +69,18 @@ class ModelCapabilities:
         return f"ModelCapabilities({', '.join([*(f'{name}=True' for name in taken), places])})"
 
     def with_overrides(self, overrides: Mapping[str, Any] | None) -> ModelCapabilities:
-        """Return a copy with `overrides`; an unknown name is a `TypeError`."""
+        """Return a copy with some fields set otherwise.
+
+        Parameters
+        ----------
+        overrides
+            By field name; None or empty: the very same object.
+
+        Raises
+        ------
+        TypeError
+            If a name is unknown.
+        """
         return replace(self, **overrides) if overrides else self
 
 
@@ -134,6 +145,8 @@ class Model:
             ``{"name", "description", "parameters"}`` each, `parameters` a JSON schema.
         settings
             ``temperature``, ``top_p``, ``max_tokens``, ``stop``, …; an unknown one is an error.
+        kwargs
+            What only this model's service knows; an adapter says which it takes.
 
         Returns
         -------
@@ -163,7 +176,13 @@ class Model:
         settings: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Iterator[Event]:
-        """Yield the answer as it comes. Closing the iterator early closes the connection."""
+        """Yield the answer as it comes. Closing the iterator early closes the connection.
+
+        Parameters
+        ----------
+        messages, tools, settings, kwargs
+            See `invoke`.
+        """
         if type(self).astream is not Model.astream:
             return LOOP.iterate(self.astream(messages, tools, settings, **kwargs))
         return iter(self._events(self.invoke(messages, tools, settings, **kwargs)))
@@ -175,7 +194,13 @@ class Model:
         settings: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Like `invoke`, without blocking the loop."""
+        """Like `invoke`, without blocking the loop.
+
+        Parameters
+        ----------
+        messages, tools, settings, kwargs
+            See `invoke`.
+        """
         return await agather(self.astream(messages, tools, settings, **kwargs))
 
     async def astream(
@@ -185,7 +210,13 @@ class Model:
         settings: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[Event]:
-        """Like `stream`, asynchronous. By default `invoke` runs in a thread."""
+        """Like `stream`, asynchronous. By default `invoke` runs in a thread.
+
+        Parameters
+        ----------
+        messages, tools, settings, kwargs
+            See `invoke`.
+        """
         result = await asyncio.to_thread(self.invoke, messages, tools, settings, **kwargs)
         for event in self._events(result):
             yield event
@@ -207,6 +238,8 @@ class Model:
 
         Parameters
         ----------
+        messages
+            As they were said; they stay as they are.
         detail
             ``auto`` and ``high`` scale large images down, ``original`` leaves them.
         pdf_as
@@ -228,6 +261,11 @@ class Model:
     def check_media(self, messages: list[Message]) -> None:
         """Refuse, before any request, media that this model cannot take.
 
+        Parameters
+        ----------
+        messages
+            All that would be sent.
+
         Raises
         ------
         Unsupported
@@ -237,7 +275,22 @@ class Model:
             self.check_source(block.modality, block.asset.source_kind, block.field_name)
 
     def check_source(self, modality: FieldModality, source: str, field_name: str) -> None:
-        """Refuse one attachment that this model cannot take; see `check_media`."""
+        """Refuse one attachment that this model cannot take.
+
+        Parameters
+        ----------
+        modality
+            IMAGE or PDF.
+        source
+            One of `SOURCES`.
+        field_name
+            For the error's text.
+
+        Raises
+        ------
+        Unsupported
+            As `check_media`.
+        """
         able = self.capabilities
         is_image = modality is FieldModality.IMAGE
         takes = able.image_input if is_image else able.pdf_input
