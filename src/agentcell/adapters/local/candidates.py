@@ -131,7 +131,7 @@ def _kind_factor(kind: str, text: str) -> float:
     """Return 1, or less for a sentence that holds no value of the kind asked for."""
     if kind in ("", "text", "name", "place"):
         return 1.0
-    if kind == "count":
+    if kind in ("count", "measure"):
         has_number = re.search(r"\d", text) or _NUMBER_WORD.search(text)
         return 1.0 if has_number else 0.75
     kinds = {found.kind for found in values_of(text)}

@@ -127,7 +127,8 @@ def _labelled(fact: Fact) -> Issuer:
 
 
 def _is_name(text: str) -> bool:
-    return sum(letter.isalpha() for letter in text) >= 2 and len(text) <= 80
+    letters = sum(letter.isalpha() for letter in text)
+    return letters >= max(2, 0.4 * len(text.replace(" ", ""))) and len(text) <= 80
 
 
 def _names_of_others(facts: Sequence[Fact]) -> set[str]:

@@ -165,7 +165,8 @@ class Search:
         asked = list(dict.fromkeys(words))
         if not asked or not self.passages:
             return []
-        whole = sum(self.weight(word) for word in asked)
+        # One word that tells little, found, is little: the whole counts as one word at least.
+        whole = sum(self.weight(word) for word in asked) / min(1.0, sum(map(weight_of, asked)))
         scores: dict[int, float] = defaultdict(float)
         for word in asked:
             weight = self.weight(word)

@@ -15,6 +15,7 @@ from agentcell.adapters.local.words import (
     folded,
     is_stop,
     stem,
+    weight_of,
     word_set,
 )
 
@@ -117,7 +118,7 @@ def softened(question: Question, known: frozenset[str]) -> Question:
 
 def _or_usual(question: Question) -> tuple[str, ...]:
     """Return the terms, or what is usually meant by a bare "how much", "who" or "what number"."""
-    is_bare = not question.words and not question.runs
+    is_bare = not question.runs and all(weight_of(word) < 1 for word in question.words)
     if question.kind == "money" and question.terms in ((), ("amount",)) and is_bare:
         return ("total",)
     if question.kind == "name" and not question.terms:

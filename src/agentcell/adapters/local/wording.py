@@ -176,7 +176,7 @@ _CUSTOMER = re.compile(
     r"|made\sout|issued)?\s?(?:to|for))\b|\bwho\s(?:is|was)\s(?:it|this|this\s\w+|the\s\w+)\s"
     r"(?:addressed\s|billed\s|issued\s|made\sout\s)?(?:to|for)\b"
     r"|\bwho\s(?:bought|paid|ordered|purchased|pays)\b|\bwhose\b|\bto\swhom\b"
-    r"|开给谁|给谁|谁买的|谁付|谁的|寄给"
+    r"|\bwho\s(?:has\sto|have\sto|must|should|needs\sto|is\sto|will)\spay\b|开给谁|给谁|谁买的|谁付|谁的|寄给"
 )
 
 
