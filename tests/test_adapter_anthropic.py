@@ -281,8 +281,10 @@ def test_a_changed_answer_goes_back_as_it_is_now_and_no_message_ends_in_thinking
 def test_tools_and_their_choice_have_this_protocols_shape() -> None:
     search = {"type": "web_search_20250305", "name": "web_search", "max_uses": 2}
     strict = {"name": "g", "strict": True}
+    untyped = {"name": "h", "parameters": {"properties": {"a": {"type": "string"}}}}
 
     body = encoded(model(), HI, [TOOL, strict, search], {"tool_choice": "g"})
+    assert encoded(model(), HI, [untyped])["tools"][0]["input_schema"]["type"] == "object"
 
     assert body["tools"] == [
         {"name": "f", "description": "Does f.", "input_schema": TOOL["parameters"]},
@@ -444,6 +446,9 @@ def test_cited_pdfs_carry_their_tag_and_no_schema_goes_with_them() -> None:
     assert (block["title"], block["citations"]) == ("[bill_1 bill]", {"enabled": True})
     with pytest.raises(Unsupported, match="cannot cite and follow a schema"):
         citing.encode(HI, None, {"schema": Bill})
+    local = AnthropicModel("m", base_url="http://127.0.0.1:8080")
+    able = [m.capabilities.structured_output for m in (model(), citing, local)]
+    assert able == [True, False, False]
 
 
 # Keys, addresses, the service's own words for what goes wrong.

@@ -323,6 +323,17 @@ def test_settings_have_the_names_of_this_protocol() -> None:
         model().encode(HI, None, {"seed": 2**31})
 
 
+def test_tools_and_a_schema_go_together_from_gemini_3_on() -> None:
+    settings = {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+
+    assert encoded(model(), HI, [TOOL], settings)["generationConfig"]["responseJsonSchema"]
+    with pytest.raises(Unsupported, match="cannot call tools and follow a schema") as caught:
+        model("gemini-2.5-flash").encode(HI, [TOOL], settings)
+    assert "Gemini 3" in caught.value.fix
+    able = [model(n).capabilities.structured_output for n in ("gemini-4-argon", "gemini-2.5-pro")]
+    assert able == [True, False]
+
+
 @pytest.mark.parametrize(
     ("name", "takes"),
     [

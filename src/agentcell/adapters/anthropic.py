@@ -70,16 +70,19 @@ class AnthropicModel(SdkModel):
         citations: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(model_name, api_key, base_url, **options)
         self._citations = citations
+        super().__init__(model_name, api_key, base_url, **options)
 
     def default_capabilities(self) -> ModelCapabilities:
-        """Images and PDFs from anywhere, with a question or in a tool's result."""
+        """Images and PDFs from anywhere, with a question or in a tool's result.
+
+        Of other servers none is known to answer by a schema, and none cites and does so.
+        """
         return ModelCapabilities(
             image_input=True,
             pdf_input=True,
             tool_result_media="sent",
-            structured_output=True,
+            structured_output=_is_anthropic(self.base_url) and not self._citations,
             image_types=ANTHROPIC.image_types,
         )
 
@@ -101,13 +104,17 @@ class AnthropicModel(SdkModel):
         settings: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the body of the request. Nothing is sent."""
-        is_own = f".{host_of(self.base_url)}".endswith((".anthropic.com", ".claude.com"))
-        request = read_request(self, messages, tools, settings, instead_of(is_own=is_own))
+        instead = instead_of(is_own=_is_anthropic(self.base_url))
+        request = read_request(self, messages, tools, settings, instead)
         return encode(request, citations=self._citations)
 
     def decoder(self, origin: Origin) -> MessagesDecoder:
         """Return a decoder for one answer."""
         return MessagesDecoder(origin)
+
+
+def _is_anthropic(url: str) -> bool:
+    return f".{host_of(url)}".endswith((".anthropic.com", ".claude.com"))
 
 
 def encode(request: Request, *, citations: bool = False) -> dict[str, Any]:
@@ -317,7 +324,8 @@ def _source(part: Media) -> dict[str, Any]:
 def _tool(tool: Tool) -> dict[str, Any]:
     if tool.builtin is not None:
         return dict(tool.builtin)
-    form: dict[str, Any] = {"name": tool.name, "input_schema": dict(tool.parameters)}
+    schema = {"type": "object", **tool.parameters}  # without its type it is refused
+    form: dict[str, Any] = {"name": tool.name, "input_schema": schema}
     if tool.description:
         form["description"] = tool.description
     if tool.strict:

@@ -74,12 +74,15 @@ class GeminiModel(RemoteModel):
     default_url = "https://generativelanguage.googleapis.com"
 
     def default_capabilities(self) -> ModelCapabilities:
-        """Images and PDFs from anywhere, with a question or in a tool's result."""
+        """Images and PDFs from anywhere, with a question or in a tool's result.
+
+        Older models follow a schema only without tools, so an agent does not count on it.
+        """
         return ModelCapabilities(
             image_input=True,
             pdf_input=True,
             tool_result_media="sent",
-            structured_output=True,
+            structured_output=not is_older(self.model_name),
             image_types=GEMINI.image_types,
         )
 
@@ -160,6 +163,11 @@ def encode(request: Request, *, files_at: str) -> dict[str, Any]:
     """
     settings = request.settings
     asked = Asked(OPAQUE, request.model)
+    if settings.schema is not None and request.tools and is_older(request.model):
+        asked.refuse(
+            f"{asked.name} cannot call tools and follow a schema in one answer.",
+            "leave one of them out, or use a model of Gemini 3 or later.",
+        )
     contents = list(_Contents(request, files_at).contents())
     if not contents:
         raise BadRequest(
