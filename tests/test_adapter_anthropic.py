@@ -12,7 +12,8 @@ import pytest
 
 import media
 import wire
-from agentcell.adapters.anthropic import DEFAULT_MAX_TOKENS, AnthropicModel
+from agentcell.adapters.anthropic import AnthropicModel
+from agentcell.adapters.anthropic_encoder import DEFAULT_MAX_TOKENS
 from agentcell.assets.asset import ImageAsset, PdfAsset
 from agentcell.errors import (
     AttachmentError,

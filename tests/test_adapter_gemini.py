@@ -11,7 +11,8 @@ import pytest
 
 import media
 import wire
-from agentcell.adapters.gemini import UNSEALED, GeminiModel
+from agentcell.adapters.gemini import GeminiModel
+from agentcell.adapters.gemini_encoder import UNSEALED
 from agentcell.assets.asset import ImageAsset, PdfAsset
 from agentcell.errors import (
     AuthenticationError,
@@ -390,6 +391,11 @@ def test_an_effort_that_a_model_does_not_know_is_refused_with_those_it_does(
         model(name).encode(HI, None, {"reasoning": effort})
 
     assert "minimal, low, medium, high" in caught.value.fix
+
+
+def test_an_effort_and_a_budget_do_not_go_together() -> None:
+    with pytest.raises(Unsupported, match="not both"):
+        model().encode(HI, None, {"reasoning": {"effort": "low", "thinkingBudget": 9}})
 
 
 # Keys, addresses, the service's own words for what goes wrong.

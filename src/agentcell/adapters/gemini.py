@@ -1,10 +1,12 @@
-"""Gemini's generate_content: a request to its body. The way back is in `gemini_decoder`.
+"""One model of Google's, by generate_content: its key, its address, and how it is asked.
+
+What goes out is made in `gemini_encoder`, what comes back is read in `gemini_decoder`.
 
 The documented REST call is made on the connection that all models share, with the key in
 ``x-goog-api-key``. Google's own client is not used for it: made around a shared connection it
-still costs 75 ms (a table of certificates for websockets) and half a second of imports, has no
-time limits of its own, lets raw transport errors through, and its way to post ready bytes is
-private. (Measured with google-genai 3.6, 2026-11-29.) Tests check every body against its types.
+still costs 25 ms of CPU and more (a table of certificates for websockets) and half a second of
+imports, has no time limits of its own, lets raw transport errors through, and its way to post
+ready bytes is private (google-genai 3.6, 2026-11-30). Tests check every body against its types.
 
 The version is ``v1beta``: the one whose documentation shows a resolution for each image, and the
 only one that knows ``gemini-…-latest``. An address that ends in a version overrides it.
@@ -13,41 +15,28 @@ only one that knows ``gemini-…-latest``. An address that ends in a version ove
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, assert_never
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from agentcell.adapters import failures
 from agentcell.adapters.answer import broken
 from agentcell.adapters.connection import shared_client
-from agentcell.adapters.data_url import media_base64
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.gemini_decoder import OPAQUE, SEALS, GeminiDecoder
-from agentcell.adapters.gemini_settings import (
-    generation_config,
-    instead_of,
-    is_older,
-    resolution,
-)
+from agentcell.adapters.gemini_decoder import GeminiDecoder
+from agentcell.adapters.gemini_encoder import encode
+from agentcell.adapters.gemini_settings import instead_of, is_older
 from agentcell.adapters.model import ModelCapabilities
-from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.remote import Prepared, RemoteModel
-from agentcell.adapters.request import Request, Tool, read_request
-from agentcell.adapters.segments import kept_items, split_text
-from agentcell.adapters.settings import Asked, ToolChoice
+from agentcell.adapters.request import read_request
 from agentcell.assets.limits import GEMINI
-from agentcell.errors import BadRequest, ModelError
-from agentcell.messages import Message, ToolCall
-from agentcell.modality import FieldModality
+from agentcell.errors import ModelError
+from agentcell.messages import Message
 
 if TYPE_CHECKING:
     import httpx2
 
 VERSION = "v1beta"
-
-UNSEALED = "skip_thought_signature_validator"
-"""Stands for the seal of a call that another model made: Google's own word for it
-(https://ai.google.dev/gemini-api/docs/thought-signatures, read 2026-11-29)."""
 
 
 class GeminiModel(RemoteModel):
@@ -151,198 +140,3 @@ async def _failure(answer: httpx2.Response, origin: Origin) -> ModelError:
 
 def _versioned(url: str) -> str:
     return url if re.search(r"/v\d+[a-z0-9]*$", url) else f"{url}/{VERSION}"
-
-
-def encode(request: Request, *, files_at: str) -> dict[str, Any]:
-    """Return `request` as the body of a generate_content request.
-
-    Parameters
-    ----------
-    files_at
-        The address under which the service keeps files; they are named by address.
-    """
-    settings = request.settings
-    asked = Asked(OPAQUE, request.model)
-    if settings.schema is not None and request.tools and is_older(request.model):
-        asked.refuse(
-            f"{asked.name} cannot call tools and follow a schema in one answer.",
-            "leave one of them out, or use a model of Gemini 3 or later.",
-        )
-    contents = list(_Contents(request, files_at).contents())
-    if not contents:
-        raise BadRequest(
-            f"The messages to {asked.name} say nothing; a user's text or attachment was expected.",
-            fix="write a question.",
-            provider=OPAQUE,
-            model=request.model,
-        )
-    body: dict[str, Any] = {"contents": contents}
-    systems = [turn for turn in request.turns if turn.role in {"system", "developer"}]
-    if system := [_text(p) for turn in systems for p in turn.parts if isinstance(p, Text)]:
-        body["systemInstruction"] = {"parts": system}
-    if request.tools:
-        body["tools"] = _tools(request.tools)
-    if mode := _calling(settings.tool_choice, request.tools, asked):
-        body["toolConfig"] = {"functionCallingConfig": mode}
-    if config := generation_config(settings, asked):
-        body["generationConfig"] = config
-    return body
-
-
-class _Contents:
-    """Makes the conversation of its turns. A result names its tool, which only the call knows."""
-
-    def __init__(self, request: Request, files_at: str) -> None:
-        self._request = request
-        self._files_at = files_at
-        self._calls: dict[str, tuple[str, str]] = {}
-
-    def contents(self) -> Iterator[dict[str, Any]]:
-        """Yield one content for each message; the results of one answer's calls are one."""
-        results: list[dict[str, Any]] = []
-        for turn in self._request.turns:
-            if turn.role == "tool":
-                results.append(self._result(turn))
-                continue
-            if results:
-                yield {"role": "user", "parts": results}
-                results = []
-            match turn.role:
-                case "assistant":
-                    role, parts = "model", list(self._answer(turn))
-                case "user":
-                    role, parts = "user", [self._part(part) for part in turn.parts]
-                case _:
-                    continue
-            if parts:
-                yield {"role": role, "parts": parts}
-        if results:
-            yield {"role": "user", "parts": results}
-
-    def _answer(self, turn: Turn) -> Iterator[dict[str, Any]]:
-        """Yield an earlier answer's parts in the order in which they came, with their seals.
-
-        The text and the calls are those of the message, which may have been changed since; a
-        text that was changed loses its seal.
-        """
-        kept = kept_items(turn.opaque, OPAQUE)
-        calls = {call.id: call for call in turn.calls}
-        items = [item for item in kept if item["type"] == "text"]
-        lengths = [item["length"] for item in items]
-        texts = split_text(turn.text, lengths, "")
-        is_same = [len(text) for text in texts] == lengths
-        seal_due = not is_older(self._request.model)
-        for item in kept:
-            seal = {SEALS: item[SEALS]} if SEALS in item else {}
-            match item["type"]:
-                case "text":
-                    text = texts.pop(0) if texts else ""
-                    if text or (seal and is_same):
-                        yield {"text": text, **(seal if is_same else {})}
-                case "call":
-                    if call := calls.pop(item["call_id"], None):
-                        own = item.get(SEALS) or (UNSEALED if seal_due else None)
-                        yield self._call(call, item.get("id", ""), own)
-                        seal_due = False
-                case _:
-                    yield dict(item["part"])
-        yield from ({"text": text} for text in texts)
-        for call in calls.values():
-            yield self._call(call, call.id, UNSEALED if seal_due else None)
-            seal_due = False
-
-    def _call(self, call: ToolCall, call_id: str, seal: str | None) -> dict[str, Any]:
-        arguments = call.arguments
-        if call.raw_arguments and not arguments:
-            arguments = {"raw_arguments": call.raw_arguments}
-        self._calls[call.id] = (call.name, call_id)
-        own_id = {"id": call_id} if call_id else {}
-        part: dict[str, Any] = {"functionCall": {**own_id, "name": call.name, "args": arguments}}
-        return {**part, SEALS: seal} if seal else part
-
-    def _result(self, turn: Turn) -> dict[str, Any]:
-        name, call_id = self._calls.get(turn.call_id, (turn.name, turn.call_id))
-        if not name:
-            raise BadRequest(
-                f"The result for the call {turn.call_id!r} has no call before it, and"
-                f" {OPAQUE}/{self._request.model} wants to know the tool's name.",
-                fix="keep the assistant's message with the call, or give the message a 'name'.",
-                provider=OPAQUE,
-                model=self._request.model,
-            )
-        own_id = {"id": call_id} if call_id else {}
-        response: dict[str, Any] = {**own_id, "name": name, "response": {"output": turn.text}}
-        if turn.media:
-            response["parts"] = [self._part(media) for media in turn.media]
-        return {"functionResponse": response}
-
-    def _part(self, part: Part) -> dict[str, Any]:
-        match part:
-            case Text():
-                return _text(part)
-            case Media():
-                detail = ""
-                if part.modality is FieldModality.IMAGE:
-                    detail = part.detail or self._request.settings.detail
-                return {**self._media(part), **resolution(detail, self._request.model)}
-            case _:
-                assert_never(part)
-
-    def _media(self, part: Media) -> dict[str, Any]:
-        if part.source in {"url", "file_id"}:
-            uri = part.url if part.source == "url" else _file_uri(part.file_id, self._files_at)
-            kind = {"mimeType": part.mime_type} if part.mime_type else {}
-            return {"fileData": {**kind, "fileUri": uri}}
-        mime_type, data = media_base64(part)
-        return {"inlineData": {"mimeType": mime_type, "data": data}}
-
-
-def _file_uri(file_id: str, files_at: str) -> str:
-    """Return the address of a file, which people also know by its name, ``files/abc``."""
-    if "://" in file_id:
-        return file_id
-    return f"{files_at}/{file_id if file_id.startswith('files/') else f'files/{file_id}'}"
-
-
-def _text(part: Text) -> dict[str, Any]:
-    return {"text": part.text}
-
-
-def _tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return the functions as one tool, and each tool of the service's own as one of its own."""
-    functions = [_function(tool) for tool in tools if tool.builtin is None]
-    own = [_builtin(tool.builtin) for tool in tools if tool.builtin is not None]
-    return [{"functionDeclarations": functions}, *own] if functions else own
-
-
-def _function(tool: Tool) -> dict[str, Any]:
-    form: dict[str, Any] = {"name": tool.name}
-    if tool.description:
-        form["description"] = tool.description
-    if tool.parameters.get("properties"):
-        form["parametersJsonSchema"] = dict(tool.parameters)
-    return form
-
-
-def _builtin(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``{"type": "google_search", …}`` as ``{"googleSearch": {…}}``."""
-    first, *more = str(tool["type"]).split("_")
-    fields = {name: value for name, value in tool.items() if name != "type"}
-    return {first + "".join(word.capitalize() for word in more): fields}
-
-
-def _calling(
-    choice: ToolChoice | None, tools: Sequence[Tool], asked: Asked
-) -> dict[str, Any] | None:
-    if choice is None or choice.mode == "auto":
-        if any(tool.strict for tool in tools):
-            return {"mode": "VALIDATED"}  # what is called follows its schema
-        return None if choice is None else {"mode": "AUTO"}
-    if choice.mode != "tool":
-        return {"mode": {"required": "ANY"}.get(choice.mode, "NONE")}
-    if all(tool.name != choice.name for tool in tools):
-        asked.refuse(
-            f"{asked.name} cannot be made to use {choice.name!r}, a tool of its own.",
-            "leave tool_choice out, and say in the prompt to use it.",
-        )
-    return {"mode": "ANY", "allowedFunctionNames": [choice.name]}

@@ -88,6 +88,11 @@ def _thinking(reasoning: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
     effort = fields.pop("effort", None)
     config: dict[str, Any] = {"includeThoughts": effort != "none"}
     if effort is not None:
+        if "thinkingBudget" in fields:
+            asked.refuse(
+                f"{asked.name} takes an effort or a thinkingBudget, not both.",
+                "leave one of them out.",
+            )
         known = _BUDGETS if is_older(asked.model) else _LEVELS
         if effort not in known:
             choices = ", ".join(known)
