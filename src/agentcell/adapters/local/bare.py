@@ -73,7 +73,10 @@ _UNITS = tuple(
     for name, units in (
         ("distance", r"miles?|mi|kms?|kilomet\w+|公里|千米|英里"),
         ("weight", r"kgs?|lbs?|pounds|公斤|千克|吨"),
-        ("duration", r"mins?|minutes?|hours?|hrs?|days?|nights?|分钟|小时|天|晚"),
+        (
+            "duration",
+            r"mins?|minutes?|hours?|hrs?|days?|nights?|weeks?|months?|years?|分钟|小时|天|晚|周|个月",
+        ),
     )
 )
 

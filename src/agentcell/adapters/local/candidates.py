@@ -74,13 +74,17 @@ def _preference(found: Match) -> float:
     return found.score + (0.1 if found.words >= 0.6 and found.score >= 0.6 else 0.0)
 
 
+_TAKEN_AT_WORD = ("money", "count", "name", "time", "")
+"""Kinds of value that a thing such as lunch may have; a bill's date is the document's."""
+
+
 def _versions(question: Question, reading: Reading) -> list[Question]:
     """Return the ways to take the question.
 
     Words such as ``breakfast`` may name a thing of the document, or the document itself.
     """
     versions = [question]
-    if question.soft and question.kind in ("money", "count", "name", ""):
+    if question.soft and question.kind in _TAKEN_AT_WORD:
         terms = question.terms
         if (
             terms == ("total",)

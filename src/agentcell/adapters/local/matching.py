@@ -40,7 +40,7 @@ SUMS = word_set("total due paid")
 _ANY_AMOUNT = word_set("amount total unit_price paid due fare")
 """Terms that a price in the row of the thing asked for satisfies."""
 
-_ANY_VALUE = word_set("date time quantity person")
+_ANY_VALUE = word_set("date time quantity person duration weight distance")
 """Terms that any value of their kind in the row of the thing does."""
 
 _OF_THE_THING = word_set("amount unit_price quantity person")

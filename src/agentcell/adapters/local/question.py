@@ -149,10 +149,23 @@ def _parse(text: str) -> Question:
         search=_search_words(plain),
         unit=wording.counted(plain),
     )
+    if _is_of_a_thing(question, found):
+        question = replace(question, terms=("date",))
+    if question.kind not in ("money", "count", "measure", ""):
+        runs = tuple(run for run in question.runs if len(run) > 1)
+        question = replace(question, runs=runs)
     question = _with_issuer(plain, question)
     question = _with_special(plain, question)
     question = replace(question, kind=_kind(plain, question))
     return replace(question, terms=_or_usual(question))
+
+
+def _is_of_a_thing(question: Question, found: list[Named]) -> bool:
+    """Tell whether it asks when a thing that it names begins: "when does the talk start"."""
+    names = question.terms[:1]
+    if names not in (("valid_from",), ("end_date",)) or not (question.words or question.runs):
+        return False
+    return all(named.asked for named in found if named.name == names[0])
 
 
 def _unique(words: Iterable[str]) -> tuple[str, ...]:

@@ -22,13 +22,15 @@ def in_tables(lines: Sequence[Line]) -> Iterator[Fact]:
     Of the first row each cell is a fact of its own too: a table of one row is a row of labels
     over their values.
     """
+    rows: set[int] = set()  # of tables that were found
     for at, header in enumerate(lines):
         below = lines[at + 1] if at + 1 < len(lines) else None
-        if not _is_header(header, below):
+        if at in rows or not _is_header(header, below):
             continue
         body = list(_body(lines, at))
         if len(header.cells) == 2 and _is_over(header, below):
             body = body[:1]
+        rows.update(line.index for line in body)
         if body:
             header.used.update(range(len(header.cells)))
             header.is_header = True
@@ -64,15 +66,17 @@ def _whole_row(header: Line, line: Line) -> Iterator[Fact]:
 
 
 def _name_in(line: Line) -> str:
-    """Return the cell that says what a row is about: the one with the most letters."""
+    """Return the cell that says what a row is about: its first words, or its most."""
     texts = [cell.text for cell in line.cells if not cell.is_value]
-    return max(texts, key=lambda text: sum(map(str.isalpha, text))) if texts else ""
+    letters = [sum(map(str.isalpha, text)) for text in texts]
+    first = next((text for text, count in zip(texts, letters, strict=True) if count > 2), "")
+    return first or max(texts, key=len, default="")
 
 
 def _is_header(line: Line, below: Line | None) -> bool:
     cells = line.cells
     if len(cells) < 2 or any(cell.is_value or cell.is_whole for cell in cells):
-        return False
+        return False  # (a row of words in a table may look like one: see `_begins_another`)
     if any(len(cell.text) > _LONGEST_HEADER for cell in cells):
         return False
     if len(cells) == 2:
@@ -96,6 +100,8 @@ def _is_over(line: Line, below: Line | None) -> bool:
     if labels == len(line.cells):
         return is_aligned
     is_small = line.row.height < 0.9 * height
+    if below.cells[0].named and not below.cells[0].is_value:
+        return False  # label and value beside each other, in both rows
     return is_aligned and (labels > 0 or is_small) and not any(c.is_label for c in below.cells)
 
 
@@ -105,7 +111,10 @@ def _body(lines: Sequence[Line], at: int) -> Iterator[Line]:
     for number in range(at + 1, min(at + _LONGEST_TABLE, len(lines))):
         line = lines[number]
         below = lines[number + 1] if number + 1 < len(lines) else None
-        if _ends(header, before, line) or _is_header(line, below):
+        if _ends(header, before, line):
+            return
+        has_values = any(cell.is_value for cell in before.cells)
+        if _begins_another(header, line, below, has_values=has_values):
             return
         if len(line.cells) >= 2 or (len(header.cells) == 2 and line.cells[0].is_value):
             if not _is_aligned(header, line):
@@ -114,12 +123,26 @@ def _body(lines: Sequence[Line], at: int) -> Iterator[Line]:
             before = line
 
 
+def _begins_another(header: Line, line: Line, below: Line | None, *, has_values: bool) -> bool:
+    """Tell whether `line` is the header of the next table, and no row of words in this one.
+
+    `has_values` says whether the row before it holds any.
+    """
+    if not _is_header(line, below):
+        return False
+    if has_values:
+        return True
+    is_row = len(line.cells) == len(header.cells) > 2 and _is_aligned(header, line)
+    return not is_row or sum(cell.is_label for cell in line.cells) >= len(line.cells) / 2
+
+
 def _ends(header: Line, before: Line, line: Line) -> bool:
     """Tell whether `line` is no row of the table: a sum, a sentence, a label with its value."""
     first = line.cells[0]
     if line.is_prose or not before.is_near(line, 6.0):
         return True
-    if any(cell.is_whole or cell.is_open for cell in line.cells):
+    is_short = len(line.cells) < len(header.cells)
+    if any(cell.is_open or (cell.is_whole and is_short) for cell in line.cells):
         return True
     if first.is_label and first.named and first.named[0].name in _SUMS:
         return len(line.cells) < max(3, len(header.cells))  # a sum under each column is a row

@@ -257,7 +257,9 @@ def _chinese_phrases(token: re.Match[str], *, in_question: bool) -> Iterator[Nam
             start += 1
 
 
-_NOT_ASKED = frozenset({"to", "from", "re", "order", "payment", "name", "mail", "up", "no"})
+_NOT_ASKED = frozenset(
+    {"to", "from", "re", "order", "payment", "name", "mail", "up", "no", "invoice", "guests"}
+)
 """Labels that in a question are ordinary words."""
 
 

@@ -122,11 +122,11 @@ def _meaning(word: str) -> str:
 
 
 _WEAK = word_set(
-    """fee last latest day charg cost item product pric servic dish goods purchas bought includ us use used made set
-    need requir happen list written going sent currenc spent spend money monei state given amount
-    shop go eat ate din travel took take place hold occur creat sign visit travell charged total
-    pay paid pai good unit piec achiev receiv obtain complet earn got reach rang level result measur
-    report"""
+    """fee last latest day charg cost item product pric servic dish goods purchas bought includ
+    us use used made set need requir happen list written going sent currenc spent spend money
+    monei state given amount shop go eat ate din travel took take place hold occur creat sign
+    visit travell charged total pay paid pai good unit piec achiev receiv obtain complet earn
+    got reach rang level result measur report"""
 )
 """Stems that name no thing of their own; not finding them says little."""
 
