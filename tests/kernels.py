@@ -96,13 +96,22 @@ class Kernel:
         pid: int = self.manager.provisioner.pid  # type: ignore[union-attr]
         return pid
 
-    def run(self, code: str, timeout: float = 60) -> Ran:
+    def run(self, code: str, timeout: float = 60, *, cell_id: str = "") -> Ran:
         """Run one cell to its end. `timeout` is in seconds."""
-        return self.finish(self.start(code), timeout)
+        return self.finish(self.start(code, cell_id=cell_id), timeout)
 
-    def start(self, code: str) -> str:
-        """Send a cell and return at once, with its name for `finish`."""
-        sent = str(self.client.execute(code, allow_stdin=False, stop_on_error=False))
+    def start(self, code: str, *, cell_id: str = "") -> str:
+        """Send a cell and return at once, with its name for `finish`.
+
+        `cell_id` is what JupyterLab says with each run of the same cell.
+        """
+        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}}
+        message = self.client.session.msg(
+            "execute_request", {**content, "allow_stdin": False, "stop_on_error": False}
+        )
+        message["metadata"] = {"cellId": cell_id} if cell_id else {}
+        self.client.shell_channel.send(message)
+        sent = str(message["header"]["msg_id"])
         self._started[sent] = time.monotonic()
         return sent
 

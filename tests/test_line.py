@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agentcell.errors import CellError
@@ -20,15 +22,58 @@ from agentcell_magics.options import AGENT_OPTIONS, agent_options
         ("-s 'a''b'", ["-s", "ab"]),
         ("{x} $HOME `ls` %%a", ["{x}", "$HOME", "`ls`", "%%a"]),
         ("-a 票据=收据.png", ["-a", "票据=收据.png"]),
+        (r'-a "C:\new folder\x.png"', ["-a", r"C:\new folder\x.png"]),
+        ("a\t b\u00a0c", ["a", "b", "c"]),
     ],
 )
 def test_words_are_split_as_written(line: str, words: list[str]) -> None:
     assert tokens(line) == words
 
 
-def test_an_open_quote_is_told() -> None:
+@pytest.mark.parametrize("line", ['-s "open', "-s 'open", r'-a "C:\dir\"', "it's"])
+def test_an_open_quote_is_told(line: str) -> None:
     with pytest.raises(CellError, match="quote"):
-        tokens('-s "open')
+        tokens(line)
+
+
+@pytest.mark.parametrize("line", ["-s a\ud800", "-\ud800", "-a 'x\0.png'"])
+def test_what_no_service_takes_is_refused(line: str) -> None:
+    with pytest.raises(CellError, match="The line holds"):
+        tokens(line)
+
+
+@pytest.mark.parametrize("line", ['"' + "\\" * 20_001, '"' + '\\"' * 20_000, "'" * 20_001])
+def test_a_line_of_quotes_takes_no_time(line: str) -> None:
+    began = time.process_time()
+    with pytest.raises(CellError):
+        tokens(line)
+
+    assert time.process_time() - began < 2
+
+
+def test_short_options_without_a_value_may_stand_together() -> None:
+    options = agent_options("-nq -t.5 -mlocal")
+
+    assert (options.dry_run, options.quiet) == (True, True)
+    assert (options.settings, options.model) == ({"temperature": 0.5}, "local")
+    with pytest.raises(CellError, match="no option -z"):
+        agent_options("-nz")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["-{}", "--{}", "{} {}", "-o {}-", "-t {}", "-i {}", "-m a -m {}", "--fresh={}", "'{}"],
+)
+def test_a_very_long_word_is_not_repeated_whole(line: str) -> None:
+    with pytest.raises(CellError) as caught:
+        agent_options(line.replace("{}", "x\x1b[31m" * 2000))
+
+    assert len(str(caught.value)) < 500
+    assert "\x1b" not in str(caught.value)
+
+
+def test_blanks_round_a_conversation_s_name_do_not_count() -> None:
+    assert agent_options("-c ' my  taxes '").conversation == "my taxes"
 
 
 def test_everything_that_a_line_can_say() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,30 @@ def test_a_fresh_cell_starts_over(shell: InteractiveShell, model: ScriptedModel)
         ("%view_image notes.png", "notes.png"),
         ("%view_image n", "n"),
         ("%view_image receipt.png --detail huge", "huge"),
+        ("%view_image ''", "one path or variable"),
+        ("%view_image whole.pdf", "this is a PDF"),
+        ("%view_image place", "holds text"),
+        ("%view_image https://x.example/a.png", "only the model's service"),
+        ("%view_image file:///tmp/a.png", "write the path alone"),
+        ("%view_image " + "x" * 5000 + ".png", "too long"),
+        ("%agent " + "x" * 5000, "no command"),
+        ("%%agent What is this?", "takes one model"),
+        ('%%agent -s "why?"', "This %%agent cell is empty."),
+        ("%%agent\n\u200b\ufeff\n", "This %%agent cell is empty."),
+        ("%%agent\na\ud800b", "half a character"),
+        ("%%agent\na\0b", "a NUL character"),
+        ("%%agent\n{half}", "'half' holds half a character"),
+        ("%%agent -s \ud800\nhi", "The line holds half a character"),
+        ("%%agent -a " + "x" * 5000 + "\nhi", "too long"),
+        ("%%agent -a ~nosuchuser/a.png\nhi", "~nosuchuser"),
+        ("%%agent -a file:///tmp/a%20b.png\nhi", "-a /tmp/a b.png"),
+        ("%%agent -a {place}\nhi", "write {place} in the question"),
+        ("%%agent -a place\nhi", "write {place} in the question"),
+        ("%%agent -a 1x=receipt.png\nhi", "'1x' is no name"),
+        ("%%agent -o get_ipython\nhi", "IPython itself"),
+        ("%%agent -o In\nhi", "IPython itself"),
+        ("%%agent -o _\nhi", "IPython itself"),
+        ("%%agent -o _1\nhi", "IPython itself"),
     ],
 )
 def test_bad_input_is_told_shortly_and_harms_nothing(
@@ -222,7 +247,7 @@ def test_bad_input_is_told_shortly_and_harms_nothing(
     said: str,
 ) -> None:
     _make_bad_files(receipt)
-    shell.user_ns["n"] = 3
+    shell.user_ns.update(n=3, half="a\udfffb", place="receipt.png")
 
     cell = Cell(shell, source)
 
@@ -263,6 +288,129 @@ def test_a_refusal_fails_the_cell_in_two_lines(
     assert not cell.success
     assert cell.stdout.strip() == "BadRequest: It said no.\nFix: ask better."
     assert cell.outputs[-1]["text/plain"] == "No answer."
+
+
+def test_a_bug_s_stack_is_seen_and_its_turn_failed(
+    shell: InteractiveShell, model: ScriptedModel, session: Session
+) -> None:
+    model.pieces, model.error = (), KeyError("a bug")
+
+    cell = Cell(shell, "%%agent\nhi")
+
+    assert isinstance(cell.error, KeyError)
+    assert "Traceback" in cell.stdout
+    assert cell.outputs[-1]["text/plain"] == "No answer."
+    assert [turn.status for turn in session.turns] == ["failed"]
+
+
+@pytest.mark.parametrize("pieces", [(), ("",), (" ", "\n")])
+def test_an_answer_without_words_says_so(
+    shell: InteractiveShell, model: ScriptedModel, pieces: tuple[str, ...]
+) -> None:
+    model.pieces = pieces
+
+    assert Cell(shell, "%%agent\nhi").outputs[0]["text/plain"] == "The model answered nothing."
+
+
+def test_comments_may_stand_above_the_magic(shell: InteractiveShell, model: ScriptedModel) -> None:
+    assert Cell(shell, "# %% ask\n\n# about it\n%%agent -q\nhi\n# there").success
+    assert model.requests[0][-1]["content"] == "hi\n# there"
+
+
+def test_a_second_question_in_a_cell_is_pointed_out(
+    shell: InteractiveShell, model: ScriptedModel
+) -> None:
+    cell = Cell(shell, "%%agent\none\n\n%%agent -a x\ntwo")
+
+    assert "Line 4 begins with %%agent" in cell.text
+    assert model.requests[0][-1]["content"] == "one\n\n%%agent -a x\ntwo"
+
+
+def test_a_variable_that_hides_one_of_python_s_is_pointed_out(
+    shell: InteractiveShell, model: ScriptedModel
+) -> None:
+    assert model.pieces
+    cell = Cell(shell, "%%agent -o sum\nhow much?")
+
+    assert "del sum brings it back" in cell.text
+    assert shell.user_ns["sum"] == "The total is **27.95**."
+
+
+def test_private_names_are_values_and_the_shell_s_own_are_not(
+    shell: InteractiveShell, model: ScriptedModel
+) -> None:
+    shell.user_ns.update(_mine="yes", _1="out")
+    Cell(shell, "%%agent\n{_mine} {_1} {_} {__} {_i} {_ih} {In} {Out} {__name__} {get_ipython}")
+
+    assert model.requests[0][-1]["content"] == (
+        "yes out {_} {__} {_i} {_ih} {In} {Out} {__name__} {get_ipython}"
+    )
+
+
+def test_an_address_is_an_image_or_a_pdf_by_its_ending_and_named_by_its_file(
+    shell: InteractiveShell, model: ScriptedModel
+) -> None:
+    line = (
+        "-a https://x.example/a/plot.png?k=1 -a https://x.example/b.pdf -a c=data:image/png;base64,"
+    )
+    cell = Cell(shell, f"%%agent {line}{_ENCODED}\nlook")
+
+    blocks = [b for b in model.requests[0][-1]["content"] if b.type == "media"]
+    assert cell.success
+    assert [b.tag for b in blocks] == ["[plot_1 plot]", "[b_1 b]", "[c_1 c]"]
+    assert [str(b.modality) for b in blocks] == ["IMAGE", "PDF", "IMAGE"]
+
+
+_ENCODED = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC"
+)
+
+
+def test_a_file_whose_name_holds_an_equals_sign_is_found(
+    shell: InteractiveShell, model: ScriptedModel, receipt: Path
+) -> None:
+    receipt.rename(receipt.with_name("a=b.png"))
+
+    assert Cell(shell, "%%agent -a a=b.png -a c=a=b.png\nlook").success
+    assert model.requests[0][-1]["content"][1].tag == "[a_b_1 a_b]"
+
+
+def test_a_picture_is_large_where_it_is_first_attached_and_small_later(
+    shell: InteractiveShell, model: ScriptedModel, tmp_path: Path
+) -> None:
+    assert model.pieces
+    Image.effect_noise((900, 900), 90).save(tmp_path / "photo.jpg")
+    first, later = (Cell(shell, "%%agent -a photo.jpg\nlook") for _ in range(2))
+    sizes = [len(next(iter(cell.outputs[0].values()))) for cell in (first, later)]
+
+    assert sizes[1] < sizes[0] / 2
+    assert next(iter(later.metadata[0].values()))["width"] == 192
+
+
+def test_many_attachments_show_some_small_pictures_and_all_names(
+    shell: InteractiveShell, model: ScriptedModel
+) -> None:
+    assert model.pieces
+    shell.user_ns["plots"] = [Image.new("RGB", (400, 300 + n)) for n in range(15)]
+    cell = Cell(shell, "%%agent\nCompare {plots}")
+
+    pictures = [data for data in cell.outputs if any(m.startswith("image/") for m in data)]
+    card = cell.outputs[len(pictures)]["text/plain"]
+    assert len(pictures) == 12
+    assert all(facts.popitem()[1]["width"] <= 192 for facts in cell.metadata[:12])
+    assert "[plots_15 plots] PNG image, 400 × 314 px" in card
+    assert "The first 12 are shown." in card
+
+
+def test_a_dry_run_of_a_long_question_stays_short(
+    shell: InteractiveShell, model: ScriptedModel
+) -> None:
+    assert model.pieces
+    shell.user_ns["book"] = "words " * 100_000
+    cell = Cell(shell, "%%agent -n\n{book}")
+
+    assert sum(len(str(value)) for data in cell.outputs for value in data.values()) < 50_000
+    assert "596,000 characters more" in cell.text
 
 
 def test_a_png_named_jpg_is_sent_as_what_it_is_with_a_note(
@@ -348,6 +496,26 @@ def test_a_variable_can_be_viewed(shell: InteractiveShell, model: ScriptedModel)
     assert model.requests[0][-1]["content"][1].tag.startswith("[sketch_1 ")
 
 
+def test_a_picture_that_is_known_is_viewed_under_its_tag_unless_one_is_given(
+    shell: InteractiveShell, model: ScriptedModel, receipt: Path
+) -> None:
+    assert receipt.exists()
+    assert model.pieces
+    Cell(shell, "%%agent -a r=receipt.png\nlook")
+
+    assert "[r_1 r]" in Cell(shell, "%view_image receipt.png").text
+    assert "[r_2 New]" in Cell(shell, "%view_image receipt.png --as r --label New").text
+
+
+def test_a_variable_may_be_viewed_as_it_stands_in_a_question(
+    shell: InteractiveShell, session: Session
+) -> None:
+    shell.user_ns["sketch"] = Image.new("RGB", (5, 5))
+
+    assert Cell(shell, "%view_image {sketch}").success
+    assert len(session.attachments) == 1
+
+
 def test_the_status_says_model_turns_attachments_and_tokens(
     shell: InteractiveShell, model: ScriptedModel, receipt: Path
 ) -> None:
@@ -427,14 +595,54 @@ def test_a_magic_of_that_name_already_there_stays(shell: InteractiveShell) -> No
         ("%agent model loc", ["local/smollm2-135m"]),
         ("%view_image rec", ["receipt.png"]),
         ("%view_image receipt.png --detail h", ["high"]),
+        ("%%agent --model=loc", ["--model=local/smollm2-135m"]),
+        ("%%agent --detail=h", ["--detail=high"]),
+        ("%%agent -a my", ['"my file.png']),
+        ("%%agent -a x=my", ['x="my file.png']),
+        ('%%agent -a "x=my f', ['"x=my file.png']),
+        ("%%agent -a 'my", ["'my file.png"]),
+        ("%%agent -a it", ["\"it's.png"]),
+        ("%%agent -a ./rec", ["./receipt.png"]),
+        ("%%agent -a ~/ho", ["~/home.png"]),
+        ("%%agent -a sub/", ["sub/文.png"]),
+        ("%%agent -a su", ["sub/"]),
+        ("# a comment\n%%agent -a rec", ["receipt.png"]),
     ],
 )
 def test_tab_offers(
     shell: InteractiveShell, session: Session, receipt: Path, text: str, offered: list[str]
 ) -> None:
-    (receipt.parent / "my file.png").write_bytes(receipt.read_bytes())
+    folder = receipt.parent
+    (folder / "sub").mkdir()
+    for name in ("my file.png", "it's.png", "home.png", "sub/文.png"):
+        (folder / name).write_bytes(receipt.read_bytes())
+    os.environ["HOME"] = str(folder)
     session.ask("How much?", conversation="taxes", model=ScriptedModel())
     with provisionalcompleter():
         matches = [found.text for found in shell.Completer.completions(text, len(text))]
 
     assert matches == offered
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["%%agent -a ~nosuchuser/", "%%agent -a x\0", "%%agent -s 'a b -", "%%agent -a " + "x" * 9000],
+)
+def test_tab_offers_nothing_of_ours_where_there_is_nothing(
+    shell: InteractiveShell, session: Session, text: str
+) -> None:
+    assert session
+    with provisionalcompleter():
+        found = list(shell.Completer.completions(text, len(text)))
+
+    assert not [one for one in found if one.type in {"path", "option", "model"}]
+
+
+def test_tab_in_a_question_is_python_s(shell: InteractiveShell, session: Session) -> None:
+    assert session
+    shell.user_ns["variable_one"] = 1
+    text = "%%agent -a x.png\nWhat is {variable_o"
+    with provisionalcompleter():
+        found = [one.text for one in shell.Completer.completions(text, len(text))]
+
+    assert found == ["variable_one"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -8,36 +9,16 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agentcell.markdown_code import pieces
-from agentcell.safe_text import as_html, as_literal, marked, plain, safe_markdown
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "a <img src=x onerror=alert(1)> b",
-    "![x](https://evil.example/pixel.png)",
-    "![x][ref]\n\n[ref]: https://evil.example/pixel.png",
-    "[bank](javascript:alert(1))",
-    "[click\n](javascript:alert(1))",
-    "<javascript:alert(1)>",
-    "[a]: javascript:alert(1)\n[a]",
-    "```html\n<script>alert(1)</script>\n```",
-    "~~~\n</code></pre><script>alert(1)</script>\n~~~",
-    "    <script>alert(1)</script>",
-    "`<script>alert(1)</script>`",
-    "``` `` <script>alert(1)</script>",
-    "- item\n\n  ```\n  <script>alert(1)</script>\n  ```",
-    "> ```\n> <script>alert(1)</script>",
-    "<!-- --><script>alert(1)</script>",
-    "<?php <script>alert(1)</script> ?>",
-    "$<script>alert(1)</script>$",
-    "$\\href{javascript:alert(1)}{x}$",
-    "</pre></div><script>alert(1)</script>",
-    "\\<script>alert(1)\\</script>",
-    "\\\\<script>alert(1)</script>",
-    '[x]: /url "\n```\n<script>alert(1)</script>\n```\n"',
-    "<svg/onload=alert(1)>",
-    "<a href='data:text/html,x'>y</a>",
-    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
-]
+from agentcell.safe_text import (
+    as_html,
+    as_literal,
+    marked,
+    plain,
+    safe_markdown,
+    unsendable,
+    whole_characters,
+)
+from hostile import DIAGRAMS, HOSTILE, MATHS
 
 OWN_TAGS = {"<pre>", "<code>", "<span>", "</pre>", "</code>", "</span>"}
 
@@ -57,6 +38,28 @@ def test_rendered_by_a_host_that_allows_html_nothing_runs_or_loads(text: str) ->
         html = parser.render(safe_markdown(text))
         assert set(re.findall(r"<(script|img|svg|meta|iframe)", html)) == set()
         assert not re.search(r'<[a-z]+ [^>]*href="(?!https?:|mailto:)', html)
+        for target, label in re.findall(r'<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>', html):
+            assert target == label
+
+
+LIVE = re.compile(
+    r"\\(href|mmlToken|bbox|style|require|includegraphics|let|def|newcommand)(?![A-Za-z])"
+)
+
+
+@pytest.mark.parametrize("text", MATHS)
+def test_no_command_of_a_formula_links_loads_or_changes_others(text: str) -> None:
+    outside_code = re.sub(r"<code>.*?</code>", "", safe_markdown(text), flags=re.DOTALL)
+
+    assert not LIVE.search(outside_code)
+
+
+@pytest.mark.parametrize("text", DIAGRAMS)
+def test_no_host_draws_a_diagram(text: str) -> None:
+    html = MarkdownIt("commonmark", {"html": True}).render(safe_markdown(text))
+
+    assert not re.search(r'class="[^"]*mermaid', html, re.IGNORECASE)
+    assert not re.search(r"(?im)^[ \t>]*(`{3}|~{3})[^\n]*mermaid", safe_markdown(text))
 
 
 @given(st.text(alphabet="<>`[]()!~\\$ \nabscript:/=\"'-#&;x", max_size=60))
@@ -80,6 +83,9 @@ def test_pieces_lose_nothing(text: str) -> None:
         "| a | b |\n|---|---|\n| 1 | 2 |\n",
         "```python\nif a < b and c > d:\n    print(x)\n```\n",
         "Maths: $a < b$ and $$\\frac{a}{b}$$\n",
+        "The total is $27.95.\n",
+        "The $n$th of $x_1, x_2$ and $f(x)$-values.\n",
+        "\\begin{align}a &= b\\end{align}\n",
         "1 < 2, a <- b, x<5 and <3\n",
         "- [ ] task\n- [x] done\n",
         "> a quote\n",
@@ -89,6 +95,74 @@ def test_pieces_lose_nothing(text: str) -> None:
 )
 def test_ordinary_markdown_stays_as_it_is(text: str) -> None:
     assert safe_markdown(text) == text
+
+
+D = "<span>&#36;</span>"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It costs $5 and $10.", f"It costs {D}5 and {D}10."),
+        ("It costs \\$5 and \\$10.", f"It costs {D}5 and {D}10."),
+        ("It costs &#36;5 and &dollar;10.", f"It costs {D}5 and {D}10."),
+        ("$5, where $x = 2$, and $10", f"{D}5, where $x = 2$, and {D}10"),
+        ("**$5** or US$7/C$9", f"**{D}5** or US{D}7/C{D}9"),
+        ("dollars ($) and Canadian ones (C$)", f"dollars ({D}) and Canadian ones (C{D})"),
+        ("`$5` and $10", f"`$5` and {D}10"),
+        ("$5\n\n$6", f"{D}5\n\n{D}6"),
+    ],
+)
+def test_prices_are_no_formula(text: str, shown: str) -> None:
+    assert safe_markdown(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r"so \( \frac{a}{b} \) holds", r"so $\frac{a}{b}$ holds"),
+        (r"\[ x^2 = 3 \]", r"$$x^2 = 3$$"),
+        (r"the \(n\)-th", "the $n$-th"),
+        (r"see \[1\] and f\(x\)", r"see \[1\] and f\(x\)"),
+        (r"\[link\](https://x.example)", r"\[link\&#93;(https://x.example)"),
+    ],
+)
+def test_formulas_in_tex_s_own_brackets_are_shown_as_formulas(text: str, shown: str) -> None:
+    assert safe_markdown(text) == shown
+
+
+@pytest.mark.parametrize(
+    "piece", ["\\", "`", "``` `` ", "$ ", "$a$ ", "\\begin{a}", "[", "](", "\\( ", "<a ", "\n\n`"]
+)
+def test_the_longest_text_takes_no_longer_for_what_it_holds(piece: str) -> None:
+    began = time.process_time()
+    safe_markdown(piece * (100_000 // len(piece)))
+
+    assert time.process_time() - began < 10  # those that were not linear took minutes
+
+
+def test_halves_of_characters_become_whole_or_a_mark() -> None:
+    assert whole_characters("a\ud83d\ude00b") == "a😀b"
+    assert whole_characters("a\ud83db") == "a\ufffdb"
+    assert plain("\ud83d") == "\ufffd"
+    assert safe_markdown("x\ude00").encode() == "x\ufffd".encode()
+
+
+def test_what_no_service_takes_is_named() -> None:
+    assert unsendable("a\ud800") == "half a character (U+D800)"
+    assert unsendable("a\0b") == "a NUL character (U+0000)"
+    assert unsendable("a😀\n\t") == ""
+
+
+def test_a_span_of_code_ends_with_its_paragraph_and_knows_escapes() -> None:
+    def spans(text: str) -> list[str]:
+        return [piece.code for piece in pieces(text) if piece.kind == "span"]
+
+    assert spans("a ` b\n\nc `d` e") == ["d"]
+    assert spans(r"\`a` b` c") == ["b"]
+    assert spans(r"\\`a`") == ["a"]
+    assert spans(r"`a\` b") == ["a\\"]
+    assert spans("``a`b`` `c`") == ["a`b", "c"]
 
 
 def test_a_link_shows_where_it_leads() -> None:

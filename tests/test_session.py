@@ -1,15 +1,27 @@
 from __future__ import annotations
 
 import io
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from agentcell.adapters.events import ModelResponseType
+from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.assets.asset import ImageAsset, PdfAsset
 from agentcell.assets.limits import OPENAI
-from agentcell.errors import AttachmentError, BadRequest, FieldError, StreamTruncated, Unsupported
+from agentcell.errors import (
+    AttachmentError,
+    BadRequest,
+    CellError,
+    FieldError,
+    ModelError,
+    StreamTruncated,
+    Unsupported,
+)
 from agentcell.messages import MediaMessageBlock, Message, content_text
 from agentcell.session import Session
 from scripted import ScriptedModel
@@ -266,6 +278,202 @@ def test_listeners_hear_of_changes_until_they_leave(session: Session) -> None:
     session.ask("two")
 
     assert heard == [1]
+
+
+def test_a_question_that_holds_what_no_service_takes_is_refused(
+    session: Session, model: ScriptedModel
+) -> None:
+    for text, options in [
+        ("a\ud800b", {}),
+        ("a\0b", {}),
+        ("hi", {"system": "\ud800"}),
+    ]:
+        with pytest.raises(CellError, match=r"half a character|NUL"):
+            session.ask(text, **options)
+    with pytest.raises(FieldError, match="'x' holds half a character"):
+        session.ask("{x}", values={"x": "\udfff"})
+
+    assert model.requests == []
+
+
+def test_an_answer_with_half_a_character_can_be_sent_again(
+    session: Session, model: ScriptedModel
+) -> None:
+    model.pieces = ("a\ud83d", "\ude00 \ud800")
+    answer = session.ask("one")
+    session.ask("two")
+
+    assert answer == "a😀 \ufffd"
+    assert texts(model.requests[1])[1] == "a😀 \ufffd"
+
+
+def test_each_conversation_goes_on_with_the_tag_that_it_knows(
+    session: Session, model: ScriptedModel
+) -> None:
+    session.ask("see {r}", values={"r": picture()}, conversation="a")
+    session.ask("see {x}", values={"x": picture()}, conversation="b")
+    session.ask("again {r}", values={"r": picture()}, conversation="a")
+
+    assert [media(request) for request in model.requests] == [["[r_1 r]"], ["[x_1 x]"], ["[r_1 r]"]]
+    assert model.requests[2][-1]["content"] == "again [r_1 r]"
+
+
+def test_what_is_attached_again_beside_something_new_is_named(
+    session: Session, model: ScriptedModel
+) -> None:
+    session.ask("see", attach={"a": picture()})
+    session.ask("compare", attach={"a": picture(), "b": picture("blue")})
+
+    assert texts(model.requests[1])[-1] == "Attached image [b_1 b]:\n[b_1 b]\n[a_1 a]\ncompare"
+
+
+def test_a_label_that_a_tag_cannot_hold_gives_the_same_tag_each_time(
+    session: Session, model: ScriptedModel
+) -> None:
+    for _ in range(3):
+        session.ask("{x}", values={"x": picture()}, fields={"x": "IMAGE:a [b] c"}, fresh=True)
+
+    assert [media(request) for request in model.requests] == [["[x_1 a (b) c]"]] * 3
+
+
+def test_how_attachments_go_out_holds_until_it_is_changed(tmp_path: Path) -> None:
+    Image.new("RGB", (20, 30), "white").save(tmp_path / "a.pdf", "PDF")
+    session = Session(model := ScriptedModel(pdf_input=False))
+    given = {"x": PdfAsset.from_path(tmp_path / "a.pdf")}
+    session.ask("{x}", values=given, pdf_as="images", cell_id="a")
+    session.ask("And the date?", cell_id="b")
+    with pytest.raises(Unsupported):
+        session.ask("And now?", pdf_as="pdf")
+    with pytest.raises(Unsupported):
+        session.ask("{x}", values=given, fresh=True)
+
+    assert [b.asset.mime_type for b in media_of(model.requests[1])] == ["image/png"]
+    assert [(turn.pdf_as, turn.detail) for turn in session.turns] == [("images", "original")] * 2
+
+
+def test_an_unknown_form_or_detail_is_told_also_without_an_attachment(session: Session) -> None:
+    with pytest.raises(AttachmentError, match="'huge'"):
+        session.prepare("hi", detail="huge")
+    with pytest.raises(AttachmentError, match="'word'"):
+        session.prepare("hi", pdf_as="word")
+
+
+class Whole(Model):
+    """A third party's: only `invoke`, which does as it is told."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__("whole", capabilities=ModelCapabilities(image_input=True))
+        self.result = result
+
+    def invoke(self, *_: Any, **__: Any) -> Any:
+        if isinstance(self.result, BaseException):
+            raise self.result
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "raised"),
+    [
+        (KeyError("bug"), KeyError),
+        (BadRequest("no", fix="yes"), BadRequest),
+        (None, ModelError),
+        ({"type": "content", "content": "x"}, ModelError),
+    ],
+)
+def test_a_model_that_fails_before_its_first_event_leaves_a_failed_turn(
+    result: Any, raised: type[Exception]
+) -> None:
+    session = Session(Whole(result))
+    with pytest.raises(raised):
+        session.ask("one")
+
+    assert [turn.status for turn in session.turns] == ["failed"]
+
+
+def test_a_model_with_invoke_alone_answers() -> None:
+    result = {"type": ModelResponseType.CONTENT, "content": "fine"}
+
+    assert Session(Whole(result)).ask("one") == "fine"
+
+
+def test_hints_are_few_and_each_is_said_once(session: Session) -> None:
+    values = {f"variable_{n}": n for n in range(200)}
+    names = " ".join(f"{{variable_{n}x}}" for n in range(3000)) + " {variable_0x}"
+    hints = session.prepare(names, values=values).question.hints
+
+    assert len(hints) == len(set(hints)) == 3
+    assert hints[0] == "{variable_0x} stays as typed: did you mean {variable_0}?"
+
+
+def test_a_picture_that_changed_where_it_was_seen_goes_out_as_it_is_now(
+    session: Session, model: ScriptedModel
+) -> None:
+    session.attach(picture("red"), name="plot", place="plot.png")
+    session.attach(picture("blue"), name="plot", place="plot.png")
+    session.ask("one", cell_id="a")
+    session.attach(picture("green"), name="plot", place="plot.png")
+    session.ask("one", cell_id="a")
+    session.ask("two", cell_id="b", fresh=True)
+
+    seen = [[b.asset.filename for b in media_of(request)] for request in model.requests]
+    assert seen == [["blue.png"], ["green.png"], []]
+
+
+def test_pictures_of_other_places_all_wait(session: Session, model: ScriptedModel) -> None:
+    for color in ("red", "blue"):
+        session.attach(picture(color), name="plot", place=color)
+        session.attach(picture(color), name="python")
+    session.ask("one")
+
+    assert len(media(model.requests[0])) == 2
+
+
+def test_a_cell_that_moves_to_another_conversation_leaves_the_first(session: Session) -> None:
+    session.ask("one", cell_id="a")
+    session.ask("one", cell_id="a", conversation="side")
+
+    assert session.conversations == ("side",)
+
+
+def test_the_same_content_is_kept_once_however_often_it_is_read(
+    session: Session, tmp_path: Path
+) -> None:
+    Image.effect_noise((300, 300), 90).save(tmp_path / "a.png")
+    for number in range(3):
+        asset = ImageAsset.from_path(tmp_path / "a.png")
+        session.ask("{x}", values={"x": asset}, fresh=True, conversation=str(number))
+
+    kept = {id(turn.attachments[0].asset.snapshot) for turn in session.turns}
+    assert len(kept) == 1
+
+
+def test_many_threads_may_ask_at_once(session: Session) -> None:
+    def work(number: int) -> None:
+        for step in range(10):
+            own = picture("red") if step % 2 else ImageAsset.from_bytes(png_of(number, step))
+            session.ask("see {x}", values={"x": own}, conversation=str(number % 3))
+            session.attach(own)
+            assert session.usage.output_tokens
+            assert repr(session)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(8)))
+
+    tags = [block.tag for block in session.attachments]
+    assert len(session.turns) == 80
+    assert len(tags) == len(set(tags))
+
+
+def png_of(number: int, step: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (number + 1, step + 1)).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_a_session_can_be_shown_whatever_the_environment_says() -> None:
+    os.environ["AGENTCELL_MODEL"] = "nosuch/x"
+
+    assert repr(Session()) == "Session(nosuch/x, 0 turns, 0 attachments)"
 
 
 def test_the_session_says_briefly_what_it_holds(session: Session) -> None:

@@ -114,7 +114,7 @@ def footer(answer: Answer, thinking: str = "") -> Bundle:
 
 def tokens(usage: Usage | None) -> str:
     """Return ``812 tokens in, 14 out``; empty where nothing was counted."""
-    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+    if usage is None or not (usage.input_tokens or usage.output_tokens):
         return ""
     about = "about " if usage.estimated else ""
     parts = []
