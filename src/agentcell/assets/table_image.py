@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 MAX_CELL_CHARACTERS = 40
-FONT_PIXELS = 15
+FONT_PIXELS = 26
+"""As tall as a model, or a reader of text, reads with ease; hosts show the picture smaller."""
 
-_PADDING = 8
-_ROW = 24
+_PADDING = 22
+_ROW = 44
+_ABOVE = 6
 # Fonts that hold Chinese, Japanese and Korean, by the names that systems give them.
 _WIDE_FONTS = (
     "NotoSansCJK-Regular.ttc",
@@ -57,11 +59,11 @@ def draw_table(table: Table, name: str) -> bytes:
         for at, text in enumerate(row):
             right = left + widths[at]
             indent = widths[at] - _PADDING - font.getlength(text) if table.numeric[at] else _PADDING
-            draw.text((left + indent, down * _ROW + 3), text, fill="black", font=font)
+            draw.text((left + indent, down * _ROW + _ABOVE), text, fill="black", font=font)
             left = right
         draw.line((0, (down + 1) * _ROW, width, (down + 1) * _ROW), fill="#c8c8c8")
     if foot:
-        draw.text((_PADDING, len(cells) * _ROW + 3), foot, fill="#404040", font=font)
+        draw.text((_PADDING, len(cells) * _ROW + _ABOVE), foot, fill="#404040", font=font)
     return as_png(picture)
 
 
