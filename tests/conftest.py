@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,11 @@ small model's weights lie is no such thing: they are fetched once."""
 
 
 def pytest_configure() -> None:
-    """Turn on the guard for every process that starts from here."""
+    """Turn on the guard for every process that starts from here, and interrupts.
+
+    A shell lets what it starts in the background ignore them, and all their children with them.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     here = str(Path(offline.__file__).parent)
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [here, *filter(None, [os.environ.get("PYTHONPATH")])]
