@@ -266,7 +266,9 @@ def _unexpected(weights: Weights, what: str) -> LocalModelMissing:
 def _last_lines(text: str, count: int = 4) -> str:
     """Return the last lines of what pip said, with no password of an index address in them."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")] or lines
+    errors = [line for line in lines if line.startswith("ERROR")]
+    if not errors or errors == ["ERROR: Exception:"]:  # an older pip shows a stack: its end tells
+        errors = lines[-1:] if errors else lines
     tail = "\n".join(line[:200] for line in errors[-count:])
     return re.sub(r"://[^/\s@]+@", "://…@", tail) or "(it said nothing)"
 
