@@ -27,6 +27,7 @@ LAYERS = [
     "agentcell.answer",
     "agentcell.agents",
     "agentcell.imaging",
+    "agentcell.request",
     "agentcell.session",
     "agentcell_widgets",
     "agentcell_magics",

@@ -72,6 +72,19 @@ def test_a_very_long_word_is_not_repeated_whole(line: str) -> None:
     assert "\x1b" not in str(caught.value)
 
 
+@pytest.mark.parametrize("line", ["-s -q", "-m --fresh", "-a -i x=IMAGE:y", "-o -n"])
+def test_an_option_is_not_taken_for_another_s_value(line: str) -> None:
+    with pytest.raises(CellError, match="needs a value, but the option") as caught:
+        agent_options(line)
+
+    assert line.split(maxsplit=1)[0] in caught.value.fix
+    assert agent_options("-s=-q").system == "-q"
+
+
+def test_a_variable_s_name_is_spelled_as_python_spells_it() -> None:
+    assert agent_options("-o \ufb01ne").output == "fine"
+
+
 def test_blanks_round_a_conversation_s_name_do_not_count() -> None:
     assert agent_options("-c ' my  taxes '").conversation == "my taxes"
 

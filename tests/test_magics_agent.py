@@ -149,7 +149,8 @@ def test_quiet_shows_the_answer_alone(
 ) -> None:
     assert model.pieces
     assert receipt.exists()
-    cell = Cell(shell, "%%agent -q -a receipt.png\nlook")
+    shell.user_ns["receipt"] = 1
+    cell = Cell(shell, "%%agent -q -o sum -a receipt.png\nlook at {recipt}\n%%agent")
 
     assert [data["text/plain"] for data in cell.outputs] == ["The total is **27.95**."]
 
@@ -546,6 +547,19 @@ def test_history_attachments_forget_and_reset(
     assert "No turns yet." in Cell(shell, "%agent history").text
 
 
+def test_a_long_history_shows_its_end(
+    shell: InteractiveShell, model: ScriptedModel, session: Session
+) -> None:
+    assert model.pieces
+    for number in range(120):
+        session.ask(f"question {number}")
+    text = Cell(shell, "%agent history").text
+
+    assert "the last 100 of 120" in text
+    assert "question 119" in text
+    assert "question 19 " not in text
+
+
 def test_help_names_every_option(shell: InteractiveShell) -> None:
     from agentcell_magics.options import AGENT_OPTIONS
 
@@ -579,6 +593,15 @@ def test_a_magic_of_that_name_already_there_stays(shell: InteractiveShell) -> No
     assert shell.run_line_magic("view_image", "abc") == "ABC"
     assert "one path or variable" in Cell(shell, "%agentcell_view_image").stdout
     shell.magics_manager.magics["line"].pop("view_image")
+
+
+def test_unloading_leaves_a_magic_that_took_the_name_since(shell: InteractiveShell) -> None:
+    shell.magics_manager.register_function(lambda line: line.upper(), "line", "view_image")
+    Cell(shell, "%unload_ext agentcell")
+
+    assert shell.run_line_magic("view_image", "abc") == "ABC"
+    shell.magics_manager.magics["line"].pop("view_image")
+    Cell(shell, "%load_ext agentcell")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ class _Loaded:
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
         self.matcher: object = None
-        self.names: list[tuple[str, str]] = []
+        self.registered: dict[tuple[str, str], object] = {}
+        """What was registered, by kind and name."""
 
     @cached_property
     def session(self) -> Session:
@@ -74,9 +75,11 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     loaded: _Loaded | None = getattr(shell, _HOME, None)
     if loaded is None:
         return
-    for kind, name in loaded.names:
-        shell.magics_manager.magics[kind].pop(name, None)
-    loaded.names.clear()
+    for (kind, name), ours in loaded.registered.items():
+        table = shell.magics_manager.magics[kind]
+        if table.get(name) is ours:  # another extension may have taken the name since
+            del table[name]
+    loaded.registered.clear()
     if agent_cell in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.remove(agent_cell)
     if loaded.matcher is not None and loaded.matcher in shell.Completer.custom_matchers:
@@ -125,12 +128,10 @@ def _register(shell: InteractiveShell, loaded: _Loaded) -> None:
     for kind, names in _NAMES.items():
         table = shell.magics_manager.magics[kind]
         for name in names:
-            free = name not in table or (kind, name) in loaded.names
-            used = name if free else f"agentcell_{name}"
+            is_free = table.get(name) in (None, loaded.registered.get((kind, name)))
+            used = name if is_free else f"agentcell_{name}"
             shell.magics_manager.register_function(ours[name], magic_kind=kind, magic_name=used)
-            if (kind, used) not in loaded.names:
-                loaded.names.append((kind, used))
-            if not free:
-                taken.append(name)
+            loaded.registered[kind, used] = ours[name]
+            taken += [] if is_free else [name]
     for name in dict.fromkeys(taken):
         print(f"agentcell: %{name} is taken by another extension; use agentcell_{name}.")  # noqa: T201

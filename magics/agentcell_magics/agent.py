@@ -27,7 +27,6 @@ from agentcell_magics.cells import (
     run_id,
     variables,
 )
-from agentcell_magics.help import AGENT_HELP
 from agentcell_magics.live import LiveAnswer, show
 from agentcell_magics.options import AgentOptions, agent_options
 from agentcell_magics.status import run_command
@@ -60,7 +59,7 @@ class AgentMagics(Magics):
     @no_var_expand  # braces and dollars in a question are the person's own text
     @line_cell_magic
     def agent(self, line: str, cell: str | None = None) -> None:
-        """Ask a model; what people read of it is `AGENT_HELP`."""
+        """Ask a model; what people read of it is `help.AGENT_HELP`."""
         if cell is None:
             run_command(self.session, line)
             return
@@ -68,8 +67,6 @@ class AgentMagics(Magics):
             self._ask(line, cell)
         except KeyboardInterrupt:
             raise Stopped("before anything was sent, as you asked.") from None
-
-    agent.__doc__ = AGENT_HELP
 
     def _ask(self, line: str, cell: str) -> None:
         options = agent_options(line)
@@ -83,8 +80,8 @@ class AgentMagics(Magics):
         request = self._prepare(options, cell.strip("\n").rstrip())
         if not options.quiet or options.dry_run:
             self._show_question(request)
-        for hint in (*request.question.hints, *_hints(options, cell)):
-            show(cards.line(hint))
+            for hint in (*request.question.hints, *_hints(options, cell)):
+                show(cards.line(hint))
         if options.dry_run:
             show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
             return

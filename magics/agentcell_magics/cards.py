@@ -20,11 +20,14 @@ SHOWN_HEIGHT = 280
 SHOWN_WIDTH = 360
 """The widest that a preview is shown, in CSS pixels: it fits a phone."""
 
-_CARD = "border-left:3px solid #888;padding:2px 10px;margin:4px 0;font-size:90%;line-height:1.5"
+_CARD = (
+    "border-left:3px solid #888;padding:2px 10px;margin:4px 0;font-size:90%;line-height:1.5;"
+    "overflow-wrap:anywhere"
+)
 _NO_MATHS = 'class="tex2jax_ignore mathjax_ignore"'
 """Hosts look for maths in HTML as well: two prices in dollars are none."""
 
-_QUIET = "opacity:0.75;font-size:85%"
+_QUIET = "opacity:0.75;font-size:85%;overflow-wrap:anywhere"
 
 _ENDS = {
     "length": "The answer was cut at the model's limit; allow more with --max-tokens.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import keyword
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -119,6 +120,11 @@ def parse(line: str, options: tuple[Option, ...], magic: str) -> tuple[list[str]
             if place >= len(words):
                 raise CellError(f"{word} needs a value.", fix=f"write {word} {option.value}.")
             value = words[place]
+            if value in by_flag:
+                raise CellError(
+                    f"{word} needs a value, but the option {value} follows.",
+                    fix=f"write {word} {option.value}, or {word}={value} if that is meant.",
+                )
             place += 1
         _keep(found, option, value)
     return plain, found
@@ -165,7 +171,7 @@ def _name(option: Option, value: str) -> str:
             f"{option.flags[0]} {shown(value)}: a variable's name was expected.",
             fix=f"write letters, digits and _, for example {option.flags[0]} answer.",
         )
-    return value
+    return unicodedata.normalize("NFKC", value)  # as Python spells it
 
 
 def _pair(option: Option, value: str) -> tuple[str, str]:

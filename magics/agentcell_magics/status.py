@@ -14,6 +14,9 @@ from agentcell_magics.live import show
 
 _LONGEST_QUESTION = 80
 
+_MOST_TURNS = 100
+"""As many turns the history shows: the last ones."""
+
 
 def run_command(session: Session, line: str) -> None:
     """Do what `%agent` was told; without words, show the session.
@@ -109,7 +112,10 @@ def _history(session: Session, arguments: list[str]) -> None:
             marks: list[str] = [turn.status] if turn.status != "complete" else []
             marks += ["fresh start"] if turn.fresh else []
             facts.append((f"{name} {number}", " · ".join([short, turn.model, *marks])))
-    show(cards.rows("Turns", facts) if facts else cards.line("No turns yet."))
+    title = "Turns"
+    if len(facts) > _MOST_TURNS:
+        title = f"Turns: the last {_MOST_TURNS} of {len(facts):,}"
+    show(cards.rows(title, facts[-_MOST_TURNS:]) if facts else cards.line("No turns yet."))
 
 
 def _attachments(session: Session, arguments: list[str]) -> None:

@@ -16,7 +16,6 @@ from agentcell.session import Session
 from agentcell_magics import cards
 from agentcell_magics.attach import asset_at, field_name, is_there
 from agentcell_magics.cells import is_terminal, variables
-from agentcell_magics.help import VIEW_HELP
 from agentcell_magics.line import parse, shown
 from agentcell_magics.live import show
 from agentcell_magics.options import VIEW_OPTIONS
@@ -38,13 +37,11 @@ class ViewImageMagics(Magics):
     @no_var_expand
     @line_magic
     def view_image(self, line: str) -> None:
-        """Show an image and attach it; what people read of it is `VIEW_HELP`."""
+        """Show an image and attach it; what people read of it is `help.VIEW_HELP`."""
         try:
             self._view(line)
         except KeyboardInterrupt:
             raise Stopped("as you asked; nothing was attached.") from None
-
-    view_image.__doc__ = VIEW_HELP
 
     def _view(self, line: str) -> None:
         words, options = parse(line, VIEW_OPTIONS, "%view_image")

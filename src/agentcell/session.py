@@ -10,7 +10,7 @@ import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from agentcell.adapters.events import Event, Usage
@@ -24,47 +24,14 @@ from agentcell.history.turn_record import TurnRecord
 from agentcell.history.turns import Conversation, Turn, past_messages, system_of
 from agentcell.messages import MediaMessageBlock, Message, media_blocks
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
-from agentcell.prompts.question import Question, compose
+from agentcell.prompts.question import compose
+from agentcell.request import Request
 from agentcell.safe_text import unsendable
+
+__all__ = ["MAIN", "Request", "Session"]
 
 MAIN = "main"
 """The conversation that a cell belongs to when it names none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A question, ready to be sent: every check is behind it, nothing has gone out.
-
-    Parameters
-    ----------
-    messages
-        Instructions, earlier turns and the question, with what was attached.
-    outgoing
-        The same as the model gets it: attachments made to fit.
-    question
-        The person's text with tags in it, its attachments, and what to tell the person.
-    turn
-        The turn as it begins: the question, and no answer yet.
-    notes
-        What was done to attachments, one sentence each.
-    """
-
-    conversation: str
-    model: Model
-    messages: list[Message]
-    outgoing: list[Message]
-    question: Question
-    turn: Turn
-    notes: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        """The name that its turn will have."""
-        return self.turn.id
-
-    def __repr__(self) -> str:
-        return f"Request({self.model.name}, {len(self.messages)} messages)"
 
 
 class Session:

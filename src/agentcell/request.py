@@ -1,0 +1,47 @@
+"""A question with all that it needs, to what a session sends and records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentcell.adapters.model import Model
+from agentcell.history.turns import Turn
+from agentcell.messages import Message
+from agentcell.prompts.question import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A question, ready to be sent: every check is behind it, nothing has gone out.
+
+    Parameters
+    ----------
+    messages
+        Instructions, earlier turns and the question, with what was attached.
+    outgoing
+        The same as the model gets it: attachments made to fit.
+    question
+        The person's text with tags in it, its attachments, and what to tell the person.
+    turn
+        The turn as it begins: the question, and no answer yet.
+    notes
+        What was done to attachments, one sentence each.
+    """
+
+    conversation: str
+    model: Model
+    messages: list[Message]
+    outgoing: list[Message]
+    question: Question
+    turn: Turn
+    notes: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The name that its turn will have."""
+        return self.turn.id
+
+    def __repr__(self) -> str:
+        return f"Request({self.model.name}, {len(self.messages)} messages)"
