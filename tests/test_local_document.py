@@ -285,6 +285,15 @@ def test_a_picture_without_text_is_a_document_without_rows() -> None:
 
 
 @real
+@pytest.mark.parametrize("size", [(1, 1), (5, 2000), (2000, 5), (1, 3000), (33, 9000), (40, 40)])
+def test_a_picture_of_any_shape_is_looked_at_in_a_moment(size: tuple[int, int]) -> None:
+    document = read_document(ImageAsset.from_bytes(encoded(Image.new("RGB", size, "white"), "PNG")))
+
+    assert document.source == "none"
+    assert document.seconds < 8
+
+
+@real
 def test_threads_that_ask_for_one_picture_at_a_time_get_one_reading() -> None:
     data = encoded(receipt_image().crop((0, 0, 620, 500)), "PNG")
     got: list[Document] = []

@@ -41,6 +41,8 @@ def read_image(image: Image, recognise: Recogniser) -> list[Box]:
 
     Places are those of the straightened picture. A picture without text gives an empty list.
     """
+    if min(image.size) < picture.SMALLEST:
+        return []
     boxes = _read_straightened(image, recognise)
     for degrees in _other_turns(boxes):
         again = _read_straightened(picture.turned(image, degrees), recognise)

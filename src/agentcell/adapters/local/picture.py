@@ -33,6 +33,10 @@ TALL = 2.4
 WIDEST_ANGLE = 15.0
 """Degrees. A picture turned further than this is not straightened."""
 
+SMALLEST = 12
+"""Pixels. A picture with a shorter side holds no letters that can be read."""
+
+_LOWEST_PIECE = 400  # pixels
 _ROLL_WIDTH = 1200  # pixels
 _SAMPLE_SIDE = 640
 _FAINT = 2.0
@@ -170,10 +174,10 @@ def pieces(image: Image) -> Iterator[tuple[Image, int]]:
         yield image, 0
         return
     edges = _edges_by_row(image)
-    piece_height = round(1.6 * width)
+    piece_height = max(round(1.6 * width), _LOWEST_PIECE)
     top = 0
-    while height - top > TALL * width:
-        lowest, highest = top + piece_height - round(0.5 * width), top + piece_height
+    while height - top > 1.5 * piece_height:
+        lowest, highest = top + round(0.7 * piece_height), top + piece_height
         cut = min(range(lowest, highest), key=lambda row: (edges[row], -row))
         yield image.crop((0, top, width, cut)), top
         top = cut
