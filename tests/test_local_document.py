@@ -5,6 +5,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pypdfium2
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
@@ -12,7 +13,7 @@ from agentcell import ImageAsset, PdfAsset
 from agentcell.adapters.local import pdf_pages
 from agentcell.adapters.local.document import REMEMBERED, Document, read_document
 from agentcell.adapters.local.rows import Box, typed_rows
-from agentcell.errors import AttachmentError
+from agentcell.errors import AttachmentError, LocalModelMissing
 from asset_files import encoded, pdf_file, picture
 
 RECEIPTS = Path(__file__).parent / "data" / "receipts"
@@ -184,6 +185,30 @@ def test_without_a_recogniser_the_error_says_what_to_install(tmp_path: Path) -> 
     )
 
     assert ran.stdout.count('pip install "agentcell[local]"') == 2
+
+
+def test_without_a_recogniser_the_pages_with_text_are_read(tmp_path: Path) -> None:
+    scan = Image.new("RGB", (200, 260), "white")
+    ImageDraw.Draw(scan).rectangle((20, 20, 60, 40), fill="black")
+    scanned = tmp_path / "scan.pdf"
+    scan.save(scanned)
+    merged = pypdfium2.PdfDocument.new()
+    for data in (pdf_with([BILL]).load_bytes(), scanned.read_bytes()):
+        with pypdfium2.PdfDocument(data) as part:
+            merged.import_pages(part)
+    file = tmp_path / "mixed.pdf"
+    merged.save(file)
+    merged.close()
+
+    def read_image(_: Image.Image) -> list[Box]:
+        raise LocalModelMissing("no recogniser")
+
+    read = pdf_pages.read_pdf(PdfAsset.from_path(file), read_image)
+
+    assert [row.page for row in read.rows] == [1, 1, 1, 1]
+    assert (read.pages, read.pages_read) == (2, 1)
+    with pytest.raises(LocalModelMissing):
+        pdf_pages.read_pdf(PdfAsset.from_path(scanned), read_image)
 
 
 def test_the_reader_is_light_to_import() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters.local.rows import Box, Row, group_rows
-from agentcell.errors import AttachmentError
+from agentcell.errors import AttachmentError, LocalModelMissing
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -55,6 +55,8 @@ def read_pdf(asset: MediaAsset, read_image: Callable[[Image], list[Box]]) -> Pdf
     ------
     AttachmentError
         If its content is not here or cannot be opened.
+    LocalModelMissing
+        If no page has text and `read_image` raises it.
     """
     from agentcell.assets.pdf import render_page
 
@@ -75,6 +77,10 @@ def read_pdf(asset: MediaAsset, read_image: Callable[[Image], list[Box]]) -> Pdf
             except AttachmentError:
                 if pages == 1:
                     raise  # of many, one that cannot be drawn does not spoil the others
+            except LocalModelMissing:
+                if not any(text for text, _ in layers):
+                    raise
+                continue  # what has a text layer is read without a recogniser
         rows += group_rows(found, page=number)
         read += 1
     return PdfPages(rows=tuple(rows), pages=pages, pages_read=read, pictures_read=pictures)
@@ -104,7 +110,7 @@ def _letters(boxes: list[Box]) -> int:
 def _page_text(pdf: Any, index: int) -> tuple[list[Box], bool]:
     """Return the pieces in a page's text layer, and whether the page must be read as a picture."""
     from pypdfium2 import PdfiumError
-    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE, FPDF_PAGEOBJ_PATH, FPDF_PAGEOBJ_SHADING
 
     try:
         page = pdf[index]
@@ -120,11 +126,16 @@ def _page_text(pdf: Any, index: int) -> tuple[list[Box], bool]:
         letters = sum(letter.isalnum() for letter in text)
         if letters >= FEW_LETTERS:
             return boxes, letters < 0.4 * len(text.replace(" ", ""))
-        holds_picture = any(True for _ in page.get_objects([FPDF_PAGEOBJ_IMAGE], max_depth=4))
+        holds_picture = _holds(page, [FPDF_PAGEOBJ_IMAGE])
         # Letters may also be drawn as outlines: a page of paths only is looked at too.
-        return boxes, holds_picture or (not letters and any(True for _ in page.get_objects()))
+        outlines = [FPDF_PAGEOBJ_PATH, FPDF_PAGEOBJ_SHADING]
+        return boxes, holds_picture or (not letters and _holds(page, outlines))
     finally:
         page.close()
+
+
+def _holds(page: Any, kinds: list[int]) -> bool:
+    return any(True for _ in page.get_objects(kinds, max_depth=4))
 
 
 def _lines(text_page: Any, rotation: int) -> Iterator[Box]:

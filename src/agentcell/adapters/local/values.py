@@ -8,16 +8,13 @@ A date that can be read two ways (03/04/2026) keeps both days.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 from agentcell.adapters.local.currencies import code_of, has_currency, mark_after, mark_before
-
-Day = tuple[int | None, int | None, int | None]
-"""Year, month and day of month; None where the text does not say."""
+from agentcell.adapters.local.dates import Day, find_dates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,47 +42,6 @@ class Found:
     currency: str = ""
     days: frozenset[Day] = frozenset()
 
-
-_MONTHS = {
-    "jan": 1,
-    "feb": 2,
-    "mar": 3,
-    "apr": 4,
-    "may": 5,
-    "jun": 6,
-    "jul": 7,
-    "aug": 8,
-    "sep": 9,
-    "oct": 10,
-    "nov": 11,
-    "dec": 12,
-    "0ct": 10,  # as a recogniser reads it
-}
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|[o0]ct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_YEAR = r"(?P<year>(?:19|20)\d\d)"
-_SHORT_YEAR = r"(?P<year>(?:19|20)\d\d|['’]?\d\d)"
-_YEAR_END = r"(?=\D|$|\d\d?[:：]\d\d)"  # a recogniser may lose the space before the time
-_DATES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?<!\d){_YEAR}\s?年\s?(?P<m>\d\d?)\s?月(?:\s?(?P<d>\d\d?)\s?[日号])?",
-        rf"(?<![\d./-]){_YEAR}\s?[-/.]\s?(?P<m>\d\d?)\s?[-/.]\s?(?P<d>\d\d?)(?=T?(?:\d\d:|\D|$))",
-        rf"(?<![\d./-])(?P<a>\d\d?)\s?(?P<by>[-/.])\s?(?P<b>\d\d?)\s?(?P=by)\s?{_SHORT_YEAR}{_YEAR_END}",
-        rf"(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,-]*(?:of\s)?{_MONTH}[\s.,-]*{_SHORT_YEAR}(?!:){_YEAR_END}",
-        rf"(?<![a-z]){_MONTH}[\s.]*(?P<d>\d\d?)(?:st|nd|rd|th)?[\s.,]+{_SHORT_YEAR}(?!:){_YEAR_END}",
-        rf"(?<![a-z]){_MONTH}[\s.,-]*{_YEAR}(?!\d)",
-        r"(?<!\d)(?P<m>\d\d?)\s?月\s?(?P<d>\d\d?)\s?[日号]",
-        rf"(?<!\d)(?P<d>\d\d?)(?:st|nd|rd|th)?\s{_MONTH}(?![a-z])",
-        rf"(?<![a-z]){_MONTH}\.?\s(?P<d>\d\d?)(?:st|nd|rd|th)?(?![\d:.,])",
-        r"(?<!\d)(?P<year>20[0-4]\d)(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12]\d|3[01])(?![\d-])",
-    )
-]
-
-_ANY_MONTH = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|[o0]ct|nov|dec", re.IGNORECASE)
-_DATES_IN_NUMBERS = [pattern for pattern in _DATES if "month" not in pattern.pattern]
 
 _TIME = re.compile(
     r"(?<![\d:])(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?!\d)(?:\s?[ap]\.?m\b\.?)?"
@@ -160,7 +116,9 @@ def _candidates(text: str) -> Iterator[Found]:
     if not _has_digit(text):
         return
     dates = list(find_dates(text))
-    yield from dates
+    for date in dates:
+        piece = text[date.start : date.end]
+        yield Found(kind="date", text=piece, start=date.start, end=date.end, days=date.days)
     rest = text
     for date in dates:
         rest = rest[: date.start] + " " * (date.end - date.start) + rest[date.end :]
@@ -197,47 +155,6 @@ def _is_phone(text: str) -> bool:
     if re.search(r"\d[.,]\d\d(?:\s|$)", text) or re.search(r"(?:^|\s)\d(?:\s|$)", text):
         return False  # amounts or a quantity side by side
     return bool(_PHONE_SHAPE.match(text))
-
-
-def find_dates(text: str) -> Iterator[Found]:
-    """Yield the dates in `text`; those written in full come before those without a year."""
-    taken: list[tuple[int, int]] = []
-    has_month = bool(_ANY_MONTH.search(text))
-    for pattern in _DATES if has_month else _DATES_IN_NUMBERS:
-        for match in pattern.finditer(text):
-            days = _days(match.groupdict())
-            start, end = match.span()
-            if days and all(end <= left or start >= right for left, right in taken):
-                taken.append((start, end))
-                yield Found(kind="date", text=match.group(), start=start, end=end, days=days)
-
-
-def _days(parts: dict[str, str | None]) -> frozenset[Day]:
-    year = _year(parts.get("year"))
-    if parts.get("a"):  # 03/04/2026: two ways to read it
-        a, b = int(parts["a"] or 0), int(parts["b"] or 0)
-        return frozenset(day for day in ((year, a, b), (year, b, a)) if _is_day(day))
-    name = parts.get("month")
-    month = _MONTHS[name[:3].lower()] if name else int(parts.get("m") or 0)
-    day_of_month = int(parts.get("d") or 0) or None
-    day = (year, month, day_of_month)
-    return frozenset({day}) if _is_day(day) else frozenset()
-
-
-def _year(text: str | None) -> int | None:
-    if not text:
-        return None
-    digits = int(text.strip("'’"))
-    return digits if digits > 99 else 2000 + digits if digits < 70 else 1900 + digits
-
-
-def _is_day(day: Day) -> bool:
-    year, month, day_of_month = day
-    try:
-        dt.date(year or 2024, month or 0, day_of_month or 1)
-    except ValueError:
-        return False
-    return True
 
 
 def _amounts(text: str) -> Iterator[Found]:
