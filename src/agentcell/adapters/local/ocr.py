@@ -13,7 +13,7 @@ import os
 import statistics
 import threading
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters.local import picture
@@ -155,10 +155,11 @@ def _faster_paddle() -> Recogniser | None:
 
 
 def _rapidocr() -> Recogniser | None:
-    if find_spec("rapidocr") is None or find_spec("onnxruntime") is None:
-        return None  # rapidocr runs on the other, and does not bring it
-    from rapidocr import RapidOCR
-
+    try:
+        import_module("onnxruntime")  # rapidocr runs on it, and does not bring it
+        from rapidocr import RapidOCR
+    except ImportError:
+        return None
     engine = RapidOCR(params={"Global.log_level": "error"})  # else a notebook shows eight lines
     engine_lock = threading.Lock()
 
