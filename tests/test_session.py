@@ -336,19 +336,55 @@ def test_a_label_that_a_tag_cannot_hold_gives_the_same_tag_each_time(
     assert [media(request) for request in model.requests] == [["[x_1 a (b) c]"]] * 3
 
 
-def test_how_attachments_go_out_holds_until_it_is_changed(tmp_path: Path) -> None:
-    Image.new("RGB", (20, 30), "white").save(tmp_path / "a.pdf", "PDF")
-    session = Session(model := ScriptedModel(pdf_input=False))
-    given = {"x": PdfAsset.from_path(tmp_path / "a.pdf")}
-    session.ask("{x}", values=given, pdf_as="images", cell_id="a")
-    session.ask("And the date?", cell_id="b")
-    with pytest.raises(Unsupported):
-        session.ask("And now?", pdf_as="pdf")
-    with pytest.raises(Unsupported):
-        session.ask("{x}", values=given, fresh=True)
+@pytest.fixture
+def pages(tmp_path: Path) -> dict[str, Any]:
+    """Two scanned PDFs, of different sizes."""
+    for number in (1, 2):
+        Image.new("RGB", (20 * number, 30), "white").save(tmp_path / f"{number}.pdf", "PDF")
+    return {f"p{number}": PdfAsset.from_path(tmp_path / f"{number}.pdf") for number in (1, 2)}
 
-    assert [b.asset.mime_type for b in media_of(model.requests[1])] == ["image/png"]
-    assert [(turn.pdf_as, turn.detail) for turn in session.turns] == [("images", "original")] * 2
+
+def types(messages: list[Message]) -> list[str]:
+    return [block.asset.mime_type for block in media_of(messages)]
+
+
+def test_an_attachment_goes_out_again_as_it_did_before(pages: dict[str, Any]) -> None:
+    session = Session(model := ScriptedModel(pdf_input=False))
+    session.ask("{p1}", values=pages, pdf_as="images", cell_id="a")
+    session.ask("And the date?", cell_id="b")
+    with pytest.raises(Unsupported):  # this one is another
+        session.ask("{p2}", values=pages, cell_id="c")
+    with pytest.raises(Unsupported):  # this one is told otherwise
+        session.ask("{p1}", values=pages, pdf_as="pdf", cell_id="c")
+
+    assert [types(request) for request in model.requests] == [["image/png"]] * 2
+
+
+def test_a_form_is_of_the_cell_s_own_attachments(pages: dict[str, Any]) -> None:
+    session = Session(model := ScriptedModel())
+    session.ask("{p1}", values=pages)
+    session.ask("{p2}", values=pages, pdf_as="images")
+    session.ask("{p1} again", values=pages, pdf_as="images")
+
+    pdf, image = "application/pdf", "image/png"
+    assert [types(request) for request in model.requests] == [[pdf], [pdf, image], [image, image]]
+
+
+def test_what_was_done_to_an_attachment_is_said_once(pages: dict[str, Any]) -> None:
+    session = Session(ScriptedModel())
+    notes = []
+    for text, pdf_as in [
+        ("{p1}", "images"),
+        ("And the date?", None),
+        ("{p1}", None),
+        ("{p1}", "pdf"),
+        ("{p1}", "images"),
+    ]:
+        request = session.prepare(text, values=pages, pdf_as=pdf_as)
+        list(session.stream(request))
+        notes.append(len(request.notes))
+
+    assert notes == [1, 0, 0, 0, 1]
 
 
 def test_an_unknown_form_or_detail_is_told_also_without_an_attachment(session: Session) -> None:

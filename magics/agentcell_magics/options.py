@@ -66,7 +66,7 @@ AGENT_OPTIONS = (
         kind="choice",
         value="LEVEL",
         choices=("auto", "high", "original"),
-        help="from this cell on: scale large images down (auto, high), or not (original)",
+        help="scale this cell's large images down (auto, high), or not (original, at first)",
     ),
     Option(
         flags=("--pdf-as",),
@@ -74,7 +74,7 @@ AGENT_OPTIONS = (
         kind="choice",
         value="FORM",
         choices=("pdf", "images", "text"),
-        help="from this cell on: send PDFs as they are, as images of their pages, as text",
+        help="send this cell's PDFs as they are, as images of their pages, or as their text",
     ),
     Option(
         flags=("-c", "--conversation"),

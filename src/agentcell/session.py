@@ -6,7 +6,6 @@ whatever it is, becomes one `Turn`.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, closing
@@ -18,10 +17,12 @@ from agentcell.adapters.model import Model
 from agentcell.adapters.models_by_name import ModelsByName
 from agentcell.answer import Answer
 from agentcell.assets.asset import MediaAsset
+from agentcell.assets.prepare import Form
 from agentcell.errors import CellError, HistoryError
 from agentcell.history.attachments import Attachments
+from agentcell.history.conversations import Conversations
 from agentcell.history.turn_record import TurnRecord
-from agentcell.history.turns import Conversation, Turn, past_messages, system_of
+from agentcell.history.turns import Conversation, Turn, forms_of, past_messages, system_of
 from agentcell.messages import MediaMessageBlock, Message, media_blocks
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.question import compose
@@ -49,10 +50,9 @@ class Session:
 
     def __init__(self, model: Model | str | None = None) -> None:
         self._models = ModelsByName(model)
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations = Conversations()
         self._attachments = Attachments()
         self._listeners: list[Callable[[], None]] = []
-        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         turns, attachments = len(self.turns), len(self.attachments)
@@ -87,20 +87,17 @@ class Session:
         name
             As `%%agent -c` takes it.
         """
-        with self._lock:
-            return self._conversations.setdefault(name, Conversation(name))
+        return self._conversations.named(name)
 
     @property
     def conversations(self) -> tuple[str, ...]:
         """The names of all conversations in which something was said, oldest first."""
-        with self._lock:
-            return tuple(name for name, c in self._conversations.items() if c.turns)
+        return self._conversations.names
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         """All turns of all conversations."""
-        with self._lock:
-            return tuple(turn for c in self._conversations.values() for turn in c.turns)
+        return self._conversations.turns
 
     @property
     def usage(self) -> Usage:
@@ -152,9 +149,8 @@ class Session:
 
     def reset(self) -> None:
         """Forget all turns and attachments; the model stays."""
-        with self._lock:
-            self._conversations.clear()
-            self._attachments = Attachments()
+        self._conversations.clear()
+        self._attachments = Attachments()
         self._changed()
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -219,11 +215,11 @@ class Session:
         fresh
             The conversation starts over with this turn.
         detail
-            From this turn on: ``auto`` or ``high`` scales large images down, ``original``
-            leaves them. None: as the turn before, at first ``original``.
+            For this question's attachments: ``auto`` or ``high`` scales large images down,
+            ``original`` leaves them. None: as they went out before, at first ``original``.
         pdf_as
-            From this turn on: how PDFs go out, ``pdf``, ``images`` or ``text``. None: as the
-            turn before, at first ``pdf``.
+            How this question's PDFs go out: ``pdf``, ``images`` or ``text``. None: as they went
+            out before, at first ``pdf``.
         cell_id, part
             A turn of the same cell is replaced, and only turns before it are seen. `part` counts
             the questions that one run of the cell asks, from 1.
@@ -255,10 +251,13 @@ class Session:
         rules = system if system is not None else system_of(earlier)
         messages: list[Message] = [{"role": "system", "content": rules}] if rules else []
         messages += [*past, question.message(sent)]
-        last = earlier[-1] if earlier else None
-        detail = detail or (last.detail if last else "original")
-        pdf_as = pdf_as or (last.pdf_as if last else "pdf")
-        ready = chosen.ready(messages, detail=detail, pdf_as=pdf_as)
+        usual, before = Form().chosen(detail, pdf_as), forms_of(earlier)
+        forms = {
+            block.fingerprint: before.get(block.fingerprint, usual).chosen(detail, pdf_as)
+            for block in question.blocks
+        }
+        ready = chosen.ready(messages, forms={**before, **forms})
+        changed = [one for one in forms if one not in sent or forms[one] != before.get(one)]
         turn = Turn(
             id=uuid.uuid4().hex[:12],
             cell_id=cell_id,
@@ -268,8 +267,7 @@ class Session:
             model=chosen.name,
             fresh=fresh,
             system=system,
-            detail=detail,
-            pdf_as=pdf_as,
+            forms=forms,
         )
         return Request(
             conversation=conversation,
@@ -278,7 +276,7 @@ class Session:
             outgoing=ready.messages,
             question=question,
             turn=turn,
-            notes=(*question.notes, *ready.notes),
+            notes=(*question.notes, *ready.notes_about(changed)),
             settings=dict(settings or {}),
         )
 
@@ -377,17 +375,12 @@ class Session:
         return TurnRecord(request.turn, lambda turn: self._commit(request, turn))
 
     def _commit(self, request: Request, turn: Turn) -> None:
-        with self._lock:
-            own = self.conversation(request.conversation)
-            for other in self._conversations.values():
-                if other is not own:  # the cell named another conversation before
-                    other.drop(turn)
-            own.put(turn)
-            self._attachments.add(
-                request.question.blocks,
-                asker=(turn.cell_id, turn.part),
-                sent=turn.status != "failed",
-            )
+        self._conversations.put(request.conversation, turn)
+        self._attachments.add(
+            request.question.blocks,
+            asker=(turn.cell_id, turn.part),
+            sent=turn.status != "failed",
+        )
         self._changed()
 
 

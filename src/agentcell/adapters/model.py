@@ -16,6 +16,7 @@ from agentcell.adapters.events import (
 )
 from agentcell.adapters.outgoing import Outgoing, outgoing
 from agentcell.assets.limits import UNLIMITED, MediaLimits
+from agentcell.assets.prepare import Form
 from agentcell.errors import ModelError, Unsupported
 from agentcell.loop import LOOP
 from agentcell.messages import Message, media_blocks
@@ -232,7 +233,12 @@ class Model:
         return events_of(result)
 
     def ready(
-        self, messages: list[Message], *, detail: str = "original", pdf_as: str = "pdf"
+        self,
+        messages: list[Message],
+        *,
+        detail: str = "original",
+        pdf_as: str = "pdf",
+        forms: Mapping[str, Form] | None = None,
     ) -> Outgoing:
         """Return `messages` with attachments as this model takes them. Nothing is sent.
 
@@ -244,18 +250,22 @@ class Model:
             ``auto`` and ``high`` scale large images down, ``original`` leaves them.
         pdf_as
             ``pdf``, ``images`` (one for each page) or ``text``.
+        forms
+            For some attachments, by their fingerprints, another detail and form.
 
         Raises
         ------
         Unsupported, AttachmentError
             If one cannot be sent to this model, or not made to fit.
         """
-        if pdf_as == "pdf":
-            self.check_media(messages)
+        usual = Form(detail=detail, pdf_as=pdf_as)
+        for block in media_blocks(messages):
+            form = (forms or {}).get(block.fingerprint, usual)
+            if block.modality is FieldModality.IMAGE or form.pdf_as == "pdf":
+                self.check_source(block.modality, block.asset.source_kind, block.field_name)
         limits = replace(self.media_limits, pdf=self.capabilities.pdf_input)
-        ready = outgoing(messages, limits, detail=detail, pdf_as=pdf_as)
-        if pdf_as != "pdf":
-            self.check_media(ready.messages)
+        ready = outgoing(messages, limits, detail=detail, pdf_as=pdf_as, forms=forms)
+        self.check_media(ready.messages)
         return ready
 
     def check_media(self, messages: list[Message]) -> None:

@@ -5,12 +5,11 @@ The originals stay as they are: history keeps what the person attached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from agentcell.assets.limits import MediaLimits
-from agentcell.assets.prepare import DETAIL_SIDES, Prepared, prepare
-from agentcell.errors import AttachmentError
+from agentcell.assets.prepare import Form, Prepared, prepare
 from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock, media_blocks
 
 
@@ -24,10 +23,18 @@ class Outgoing:
         The given ones, attachments replaced where they had to be.
     notes
         What was done, a sentence for each attachment and change.
+    notes_of
+        The same by attachment: its fingerprint, and the sentences about it.
     """
 
     messages: list[Message]
     notes: tuple[str, ...] = ()
+    notes_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def notes_about(self, fingerprints: Iterable[str]) -> tuple[str, ...]:
+        """Return what was done to these attachments, each sentence once."""
+        notes = (note for one in fingerprints for note in self.notes_of.get(one, ()))
+        return tuple(dict.fromkeys(notes))
 
     def __repr__(self) -> str:
         return f"Outgoing({len(self.messages)} messages, {len(self.notes)} notes)"
@@ -39,21 +46,22 @@ def outgoing(
     *,
     detail: str = "original",
     pdf_as: str = "pdf",
+    forms: Mapping[str, Form] | None = None,
 ) -> Outgoing:
     """Return `messages` with every attachment in a form that fits `limits`.
+
+    Parameters
+    ----------
+    detail, pdf_as, forms
+        As for `prepare`.
 
     Raises
     ------
     AttachmentError
         If one cannot be made to fit, or `detail` or `pdf_as` is none of their choices.
     """
-    if detail not in DETAIL_SIDES:
-        raise AttachmentError(
-            f"The detail is {detail!r}; {', '.join(DETAIL_SIDES)} was expected.",
-            fix="use --detail auto.",
-        )
     assets = [block.asset for block in media_blocks(messages)]
-    prepared = prepare(assets, limits, detail=detail, pdf_as=pdf_as)
+    prepared = prepare(assets, limits, detail=detail, pdf_as=pdf_as, forms=forms)
     if all(each.assets == (each.original,) and not each.notes for each in prepared):
         return Outgoing(messages=messages)
     queue = iter(prepared)
@@ -63,8 +71,9 @@ def outgoing(
         else message
         for message in messages
     ]
-    notes = dict.fromkeys(note for each in prepared for note in each.notes)
-    return Outgoing(messages=changed, notes=tuple(notes))
+    notes_of = {each.original.fingerprint(): each.notes for each in prepared if each.notes}
+    notes = dict.fromkeys(note for notes in notes_of.values() for note in notes)
+    return Outgoing(messages=changed, notes=tuple(notes), notes_of=notes_of)
 
 
 def _parts(block: Block, prepared: Iterator[Prepared]) -> Iterator[Block]:

@@ -5,7 +5,7 @@ What already fits goes out untouched, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -26,6 +26,36 @@ square that OpenAI fits an image into. Both from the providers' pages on vision,
 """
 
 PAGE_SIDE = 1568
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How one attachment is to go out; see `prepare`.
+
+    Raises
+    ------
+    AttachmentError
+        If `detail` or `pdf_as` is none of their choices.
+    """
+
+    detail: str = "original"
+    pdf_as: str = "pdf"
+
+    def __post_init__(self) -> None:
+        if self.detail not in DETAIL_SIDES:
+            raise AttachmentError(
+                f"The detail is {self.detail!r}; auto, high or original was expected.",
+                fix="use --detail auto.",
+            )
+        if self.pdf_as not in {"pdf", "images", "text"}:
+            raise AttachmentError(
+                f"PDFs were to be sent as {self.pdf_as!r}; pdf, images or text was expected.",
+                fix="use --pdf-as pdf.",
+            )
+
+    def chosen(self, detail: str | None, pdf_as: str | None) -> Form:
+        """Return the form with what is given in the place of its own; None leaves it."""
+        return Form(detail=detail or self.detail, pdf_as=pdf_as or self.pdf_as)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +97,7 @@ def at_detail(asset: ImageAsset, detail: str = "auto") -> ImageAsset:
     AttachmentError
         If `detail` is none of the three, or the image cannot be scaled.
     """
-    if detail not in DETAIL_SIDES:
-        raise AttachmentError(
-            f"The detail is {detail!r}; auto, high or original was expected.",
-            fix="use --detail auto.",
-        )
-    side = DETAIL_SIDES[detail]
+    side = DETAIL_SIDES[Form(detail=detail).detail]
     longest = max(asset.width or 0, asset.height or 0)
     if side is None or longest <= side or asset.mime_type == "image/svg+xml":
         return asset
@@ -87,6 +112,7 @@ def prepare(
     *,
     detail: str = "original",
     pdf_as: str = "pdf",
+    forms: Mapping[str, Form] | None = None,
 ) -> list[Prepared]:
     """Prepare all the attachments of one request.
 
@@ -100,18 +126,17 @@ def prepare(
         For images, as for `at_detail`.
     pdf_as
         How PDFs go out: ``pdf``, ``images`` (one for each page) or ``text``.
+    forms
+        For some, by their fingerprints, another detail and another form of PDFs.
 
     Raises
     ------
     AttachmentError
         If something cannot be made to fit; says what, and the way out. Nothing is left out.
     """
-    if pdf_as not in {"pdf", "images", "text"}:
-        raise AttachmentError(
-            f"PDFs were to be sent as {pdf_as!r}; pdf, images or text was expected.",
-            fix="use --pdf-as pdf.",
-        )
-    count = sum(_image_count(asset, pdf_as) for asset in assets)
+    usual = Form(detail=detail, pdf_as=pdf_as)
+    formed = [((forms or {}).get(asset.fingerprint(), usual), asset) for asset in assets]
+    count = sum(_image_count(asset, form.pdf_as) for form, asset in formed)
     if count > limits.images:
         raise AttachmentError(
             f"{count:,} images are to be sent; {limits.provider} takes at most {limits.images:,}"
@@ -122,12 +147,12 @@ def prepare(
     if limits.many_images is not None and count > limits.many_images:
         side = limits.many_images_side
     prepared = [
-        _pdf(asset, limits, side, pdf_as)
+        _pdf(asset, limits, side, form.pdf_as)
         if isinstance(asset, PdfAsset)
-        else _image(asset, limits, side, detail)
+        else _image(asset, limits, side, form.detail)
         if isinstance(asset, ImageAsset)
         else Prepared(original=asset, assets=(asset,))
-        for asset in assets
+        for form, asset in formed
     ]
     _check_request(prepared, limits)
     return prepared

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from agentcell.adapters.events import Citation, Usage
+from agentcell.assets.prepare import Form
 from agentcell.history.memory import merge_media
 from agentcell.messages import (
     MediaMessageBlock,
@@ -38,8 +39,8 @@ class Turn:
         True where the conversation starts over with this turn.
     system
         The instructions that hold from this turn on; None leaves those before in force.
-    detail, pdf_as
-        How attachments went out; a later question that says nothing else keeps to it.
+    forms
+        How its attachments went out, by their fingerprints; later questions keep to it.
     finish_reason
         ``stop``, ``length``, …; empty if the answer has no end.
     seconds
@@ -56,8 +57,7 @@ class Turn:
     part: int = 1
     fresh: bool = False
     system: str | None = None
-    detail: str = "original"
-    pdf_as: str = "pdf"
+    forms: Mapping[str, Form] = field(default_factory=dict)
     finish_reason: str = ""
     usage: Usage | None = None
     citations: tuple[Citation, ...] = ()
@@ -138,6 +138,12 @@ def past_messages(turns: Iterable[Turn], forgotten: frozenset[str] = frozenset()
     """
     messages = [message for turn in turns for message in turn.sent_again()]
     return merge_media([_without(message, forgotten) for message in messages])
+
+
+def forms_of(turns: Iterable[Turn]) -> dict[str, Form]:
+    """Return how the attachments of `turns` go out again, by their fingerprints."""
+    sent = (turn.forms for turn in turns if turn.status != "failed")
+    return {fingerprint: form for forms in sent for fingerprint, form in forms.items()}
 
 
 def system_of(turns: Iterable[Turn]) -> str:
