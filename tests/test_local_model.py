@@ -189,7 +189,8 @@ def test_a_page_is_named_where_there_are_several(reader: LocalModel) -> None:
     citations = [event for event in said if isinstance(event, Citation)]
     assert citations
     assert all(each.page for each in citations)
-    assert re.search(r"\[document_1 Long\], page \d+", str(said))
+    text = "".join(event.text for event in said if isinstance(event, TextDelta))
+    assert re.search(r"\[document_1 Long\], page \d+", text)
 
 
 def test_no_line_that_answers_is_said_honestly_with_what_stands_there(
