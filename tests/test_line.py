@@ -72,6 +72,14 @@ def test_a_very_long_word_is_not_repeated_whole(line: str) -> None:
     assert "\x1b" not in str(caught.value)
 
 
+@pytest.mark.parametrize("line", ["-h", "--help"])
+def test_who_asks_for_help_is_told_how_to_get_it(line: str) -> None:
+    with pytest.raises(CellError) as caught:
+        agent_options(line)
+
+    assert caught.value.fix == "run %%agent? to see the options."
+
+
 @pytest.mark.parametrize("line", ["-s -q", "-m --fresh", "-a -i x=IMAGE:y", "-o -n"])
 def test_an_option_is_not_taken_for_another_s_value(line: str) -> None:
     with pytest.raises(CellError, match="needs a value, but the option") as caught:

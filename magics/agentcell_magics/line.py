@@ -22,6 +22,9 @@ _PIECE = re.compile(
     r"|(?P<double>\"(?:\\[\"\\]|\\(?![\"\\])|[^\"\\])*\")|(?P<single>'[^']*')|(?P<open>[\"'])"
 )
 
+HELP_WORDS = ("-h", "--help", "help")
+"""What people type for help; a question mark shows it."""
+
 _LONGEST_SHOWN = 80
 """Characters of what was typed that an error repeats."""
 
@@ -144,7 +147,7 @@ def _option(word: str, by_flag: Mapping[str, Option], magic: str) -> tuple[Optio
         return by_flag[flag], value if equals else None
     if not word.startswith("--") and word[:2] in by_flag:  # -mlocal
         return by_flag[word[:2]], word[2:]
-    close = difflib.get_close_matches(flag, by_flag, n=1)
+    close = difflib.get_close_matches(flag, by_flag, n=1) if flag not in HELP_WORDS else []
     raise CellError(
         f"{magic} has no option {shown(flag)}.",
         fix=f"did you mean {close[0]}?" if close else f"run {magic}? to see the options.",

@@ -9,7 +9,7 @@ from agentcell.adapters.registry import models
 from agentcell.errors import CellError
 from agentcell.session import Session
 from agentcell_magics import cards
-from agentcell_magics.line import shown, tokens
+from agentcell_magics.line import HELP_WORDS, shown, tokens
 from agentcell_magics.live import show
 
 _LONGEST_QUESTION = 80
@@ -30,13 +30,12 @@ def run_command(session: Session, line: str) -> None:
     name, arguments = (words[0], words[1:]) if words else ("status", [])
     command = COMMANDS.get(name)
     if command is None:
-        close = difflib.get_close_matches(name, COMMANDS, n=1)
-        raise CellError(
-            f"%agent has no command {shown(name)!r}.",
-            fix=f"did you mean %agent {close[0]}?"
-            if close
-            else f"use one of {', '.join(COMMANDS)}; or ask below %%agent, with two signs.",
-        )
+        fix = f"use one of {', '.join(COMMANDS)}; or ask below %%agent, with two signs."
+        if name in HELP_WORDS:
+            fix = "run %agent? to see what it can do."
+        elif close := difflib.get_close_matches(name, COMMANDS, n=1):
+            fix = f"did you mean %agent {close[0]}?"
+        raise CellError(f"%agent has no command {shown(name)!r}.", fix=fix)
     command(session, arguments)
 
 

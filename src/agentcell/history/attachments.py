@@ -14,6 +14,9 @@ from agentcell.messages import MediaMessageBlock
 from agentcell.prompts.fields import FieldSpec
 from agentcell.prompts.session_tags import SessionTags
 
+_MOST_NAMED = 8
+"""Attachments that an error names: the last ones."""
+
 Asker = tuple[str | None, int]
 """Who asks: a cell, and which of its questions it is."""
 
@@ -122,9 +125,10 @@ class Attachments:
             blocks = self.blocks
             found = [b for b in blocks if tag in {b.tag, b.tag.strip("[]").split(" ")[0]}]
             if not found:
-                known = ", ".join(block.tag for block in blocks) or "none"
+                known = ", ".join(block.tag for block in blocks[-_MOST_NAMED:])
                 raise AttachmentError(
-                    f"No attachment is called {tag[:80]!r}.", fix=f"name one of these: {known}."
+                    f"No attachment is called {tag[:80]!r}.",
+                    fix=f"name one of these: {known}." if known else "attach something first.",
                 )
             gone = found[0].fingerprint
             self._forgotten.add(gone)
