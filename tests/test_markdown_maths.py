@@ -36,6 +36,8 @@ def formulas(text: str) -> list[str]:
         (r"\[a_1\](b)", []),
         (r"\begin{align*}a&=b\\c&=d\end{align*}", [r"\begin{align*}a&=b\\c&=d\end{align*}"]),
         (r"\begin{align}a\end{equation}", []),
+        ("\\[\nx = 1\n\\]", ["$$\nx = 1\n$$"]),
+        ("$" + "x+" * 4_000 + "y$", []),
         ("$$$$", []),
         ("$", []),
     ],
@@ -49,9 +51,13 @@ def test_nothing_is_lost(text: str) -> None:
     assert "".join(run.text for run in runs(text)) == text
 
 
-@pytest.mark.parametrize("piece", ["$", "$$a", "\\begin{a}", "\\(", "\\[ x_ ", "$x ", "\n\n$a"])
-def test_many_openings_without_an_end_take_linear_time(piece: str) -> None:
+@pytest.mark.parametrize(
+    "piece",
+    ["$", "$$a", "\\begin{a}", "\\(", "\\[ x_ ", "$x ", "\n\n$a", "\\(a\\) ", "$a$ ", "$a$1"],
+)
+@pytest.mark.parametrize("end", ["", " $ \\) \\]", "\\end{a}"])
+def test_a_long_text_takes_linear_time(piece: str, end: str) -> None:
     began = time.process_time()
-    assert list(runs(piece * (400_000 // len(piece))))
+    assert list(runs(piece * (400_000 // len(piece)) + end))
 
     assert time.process_time() - began < 10

@@ -14,6 +14,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+LONGEST_FORMULA = 5_000
+"""Characters of a formula; what is longer has lost its other end."""
+
 _MARK = re.compile(
     r"(?P<blank>\n[ \t>]*\n)"
     r"|\\begin\{(?P<begin>[A-Za-z]{1,20}\*?)\}|\\end\{(?P<end>[A-Za-z]{1,20}\*?)\}"
@@ -83,25 +86,30 @@ def _next(places: list[int], start: int, *, before: int | None = None) -> int | 
 
 def _formula(prose: str, left: re.Match[str], right: re.Match[str]) -> str | None:
     """Return what stands from `left` to `right` as a formula; None if none was meant."""
+    if right.start() - left.end() > LONGEST_FORMULA:
+        return None
     inner = prose[left.end() : right.start()]
     if not inner.strip():
         return None
+    after = prose[right.end() : right.end() + 1]
     if left["begin"]:
         return prose[left.start() : right.end()]
     if left.group() == "$$":
         return f"$${inner}$$"
     if left.group() == "$":
         blank = inner[0].isspace() or inner[-1].isspace() or "\n" in inner
-        priced = prose[right.end() :][:1].isdigit() or inner[0] in "),.;:!?"
+        priced = after.isdigit() or inner[0] in "),.;:!?"
         return None if blank or priced else f"${inner}$"
-    return _of_brackets(inner, left.group()[-1], prose[: left.start()], prose[right.end() :])
+    before = prose[max(left.start() - 1, 0) : left.start()]
+    return _of_brackets(inner, left.group()[-1], before, after)
 
 
 def _of_brackets(inner: str, bracket: str, before: str, after: str) -> str | None:
     r"""Return TeX's brackets as dollars; None where Markdown's signs were only escaped: f\(x\)."""
-    if "$" in inner or before[-1:].isalnum() or after[:1] in {"(", "[", ":"}:
+    if "$" in inner or before.isalnum() or after in {"(", "[", ":"}:
         return None
     if bracket == "[":
-        return f"$${inner.strip()}$$" if _LIKE_TEX.search(inner) else None
+        inner = inner if "\n" in inner else inner.strip()
+        return f"$${inner}$$" if _LIKE_TEX.search(inner) else None
     meant = _LIKE_TEX.search(inner) or _ONE_LETTER.fullmatch(inner)
     return f"${' '.join(inner.split())}$" if meant else None
