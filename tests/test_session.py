@@ -455,6 +455,25 @@ def test_a_picture_that_changed_where_it_was_seen_goes_out_as_it_is_now(
     assert seen == [["blue.png"], ["green.png"], []]
 
 
+def test_a_picture_waits_until_a_question_with_it_is_answered(
+    session: Session, model: ScriptedModel
+) -> None:
+    session.attach(picture(), name="plot")
+    model.error, model.pieces = BadRequest("no", fix="yes"), ()
+    with pytest.raises(BadRequest):
+        session.ask("one")
+    stopped: Any = session.stream(session.prepare("one"))
+    model.error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        next(stopped)
+    model.error, model.pieces = None, ("Hello",)
+    session.ask("one")
+    session.ask("two", fresh=True)
+
+    assert [media(request) for request in model.requests] == [["[plot_1 plot]"]] * 3 + [[]]
+    assert [turn.status for turn in session.turns][:2] == ["failed", "interrupted"]
+
+
 def test_pictures_of_other_places_all_wait(session: Session, model: ScriptedModel) -> None:
     for color in ("red", "blue"):
         session.attach(picture(color), name="plot", place=color)

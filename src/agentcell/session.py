@@ -379,7 +379,7 @@ class Session:
         self._attachments.add(
             request.question.blocks,
             asker=(turn.cell_id, turn.part),
-            sent=turn.status != "failed",
+            sent=turn.is_sent_again,
         )
         self._changed()
 

@@ -98,8 +98,7 @@ class Attachments:
         Parameters
         ----------
         sent
-            Whether the question was answered, in part at least; one that failed will be asked
-            again.
+            Whether the question was answered, in part at least; else it will be asked again.
         """
         blocks = tuple(blocks)
         fingerprints = {block.fingerprint for block in blocks}

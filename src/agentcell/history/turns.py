@@ -80,11 +80,16 @@ class Turn:
         """What was sent with the question itself."""
         return tuple(media_blocks(self.messages[:1]))
 
+    @property
+    def is_sent_again(self) -> bool:
+        """Whether later questions carry it: it was answered, in part at least."""
+        return self.status == "complete" or (self.status == "interrupted" and bool(self.answer))
+
     def sent_again(self) -> Iterator[Message]:
         """Yield what a later question carries of this turn; nothing of a failed one."""
         if self.status == "complete":
             yield from self.messages
-        elif self.status == "interrupted" and self.answer:
+        elif self.is_sent_again:
             yield from self.messages[:-1]
             yield {**self.messages[-1], "content": f"{self.answer}\n\n{STOPPED_MARK}"}
 
@@ -142,7 +147,7 @@ def past_messages(turns: Iterable[Turn], forgotten: frozenset[str] = frozenset()
 
 def forms_of(turns: Iterable[Turn]) -> dict[str, Form]:
     """Return how the attachments of `turns` go out again, by their fingerprints."""
-    sent = (turn.forms for turn in turns if turn.status != "failed")
+    sent = (turn.forms for turn in turns if turn.is_sent_again)
     return {fingerprint: form for forms in sent for fingerprint, form in forms.items()}
 
 
