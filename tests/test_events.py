@@ -237,3 +237,22 @@ def test_media_that_a_model_cannot_take_are_refused() -> None:
         reader.check_media([{"role": "user", "content": [image]}])
     assert caught.value.fix == "give it as url."
     reader.check_media(HI)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        {"type": ModelResponseType.CONTENT},
+        {"type": ModelResponseType.TOOL_CALL, "content": [{}]},
+        {"type": ModelResponseType.TOOL_CALL, "content": "look_up"},
+        {"type": "content", "content": "x"},
+        None,
+    ],
+)
+def test_an_answer_that_is_none_is_told_to_who_wrote_the_model(returned: Any) -> None:
+    class Wrong(Model):
+        def invoke(self, *_: Any, **__: Any) -> Any:
+            return returned
+
+    with pytest.raises(ModelError, match=r"Wrong\.invoke returned "):
+        list(Wrong("m").stream([]))

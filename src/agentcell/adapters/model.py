@@ -223,14 +223,15 @@ class Model:
             yield event
 
     def _events(self, result: object) -> list[Event]:
-        if not isinstance(result, dict) or not isinstance(result.get("type"), ModelResponseType):
+        if not _is_result(result):
             raise ModelError(
                 f"{type(self).__name__}.invoke returned {str(result)[:80]!r}; a dict with a"
-                " ModelResponseType under 'type' was expected.",
-                fix='return {"type": ModelResponseType.CONTENT, "content": "..."}.',
+                " ModelResponseType under 'type' and what it is under 'content' was expected.",
+                fix='return {"type": ModelResponseType.CONTENT, "content": "..."}; calls of tools'
+                ' as [{"id": "...", "name": "...", "arguments": {}}].',
                 model=self.model_name,
             )
-        return events_of(result)
+        return events_of(result)  # type: ignore[arg-type]  # it is one, says _is_result
 
     def ready(
         self,
@@ -320,6 +321,20 @@ class Model:
                 provider=self.provider,
                 model=self.model_name,
             )
+
+
+def _is_result(result: object) -> bool:
+    """Whether an `invoke` returned what it must: text, or calls that name their tools."""
+    if not isinstance(result, dict) or "content" not in result:
+        return False
+    if result.get("type") is ModelResponseType.CONTENT:
+        return True
+    calls = result["content"]
+    return (
+        result.get("type") is ModelResponseType.TOOL_CALL
+        and isinstance(calls, list)
+        and all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls)
+    )
 
 
 def _listed(names: frozenset[str]) -> str:

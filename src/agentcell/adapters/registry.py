@@ -369,7 +369,13 @@ def _split(text: str) -> tuple[str, str, str]:
     return text[: match.start()].strip(), match.group(), text[match.end() :]
 
 
+_LONGEST = 80
+"""Characters of a name that an error repeats."""
+
+
 def _unknown(text: str, known: dict[str, ProviderInfo]) -> UnknownModel:
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}…"
     head, separator, rest = _split(text)
     near = difflib.get_close_matches(head.lower(), [*known, *_aliases], 2, 0.6)
     near = [f"{name}{separator}{rest}" for name in near]
