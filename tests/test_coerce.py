@@ -14,6 +14,7 @@ import sys
 import types
 import uuid
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -598,3 +599,13 @@ def test_a_table_with_an_attachment_in_a_cell_is_refused(cell: str) -> None:
 def test_a_namespace_and_the_values_of_a_mapping_are_text_like_json() -> None:
     assert coerce(types.SimpleNamespace(b=1, a="x"), name="v") == '{"b": 1, "a": "x"}'
     assert coerce({"a": 1, "b": 2}.values(), name="v") == "[1, 2]"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**5_000, [1, {"a": -(10**5_000)}], Fraction(10**5_000, 3)],
+    ids=["whole", "within", "fraction"],
+)
+def test_a_number_too_long_to_be_written_is_told(value: Any) -> None:
+    with pytest.raises(FieldError, match="'x' holds a number of thousands of digits"):
+        coerce(value, name="x")

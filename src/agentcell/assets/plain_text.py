@@ -64,6 +64,7 @@ class _Reader:
         if isinstance(value, Enum):
             return self.read(value.value, above)
         if isinstance(value, int):
+            self._in_digits(value)
             return int(value)
         if isinstance(value, float):
             return float(value)
@@ -87,6 +88,14 @@ class _Reader:
             return [self.read(item, inside) for item in value]
         return self._leaf(value, inside)
 
+    def _in_digits(self, value: object) -> str:
+        try:
+            return str(value)
+        except ValueError:  # Python writes no number of more than 4,300 digits
+            raise self._refused(
+                "holds a number of thousands of digits", "write it shorter, for example as 1e5000."
+            ) from None
+
     def _leaf(self, value: object, above: tuple[int, ...]) -> Any:
         if is_frame(value):
             return as_markdown(table_of(value))
@@ -95,7 +104,7 @@ class _Reader:
         if isinstance(
             value, (decimal.Decimal, fractions.Fraction, uuid.UUID, dt.timedelta, complex)
         ):
-            return str(value)
+            return self._in_digits(value)
         if isinstance(value, BaseException):
             return self._checked(value, f"{type(value).__name__}: {value}")
         scalar = getattr(type(value), "item", None)
