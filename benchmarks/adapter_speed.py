@@ -27,8 +27,14 @@ from agentcell.adapters.gemini import GeminiModel
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.adapters.remote import RemoteModel
-from replies import Reply
-from servers import AnthropicServer, ChatServer, GeminiServer, ProviderServer, ResponsesServer
+from agentcell.testing import (
+    AnthropicServer,
+    ChatServer,
+    GeminiServer,
+    ProviderServer,
+    Reply,
+    ResponsesServer,
+)
 
 CALLS = 200
 WORDS = 20

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from servers import unused_url
+from agentcell.testing import unused_url
 
 ROOT = Path(__file__).parent.parent
 FOLDER = Path(os.environ.get("AGENTCELL_PEERS") or ROOT / ".venv" / "peers")

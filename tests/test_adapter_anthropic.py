@@ -29,7 +29,7 @@ from agentcell.errors import (
     Unsupported,
 )
 from agentcell.messages import ToolCall
-from servers import AnthropicServer, Call, Reply
+from agentcell.testing import AnthropicServer, Call, Reply
 
 HI = [{"role": "user", "content": "Hi"}]
 TOOL = {

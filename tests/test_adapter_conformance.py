@@ -7,14 +7,19 @@ from collections.abc import Callable
 
 import pytest
 
-import conformance
 import wire
 from agentcell.adapters.anthropic import AnthropicModel
 from agentcell.adapters.gemini import GeminiModel
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
-from conformance import KEY, Subject
-from servers import AnthropicServer, ChatServer, GeminiServer, ResponsesServer
+from agentcell.testing import (
+    AnthropicServer,
+    ChatServer,
+    GeminiServer,
+    ResponsesServer,
+    conformance,
+)
+from agentcell.testing.conformance import KEY, Subject
 
 SUBJECTS = {
     "chat": Subject(LegacyOpenAIModel, ChatServer, functools.partial(wire.check, "chat")),

@@ -22,8 +22,8 @@ from agentcell.errors import (
     StreamTruncated,
     TooLarge,
 )
-from conformance import HI, TOOLS, Subject
-from servers import Call, ProviderServer, Reply, failure
+from agentcell.testing import Call, ProviderServer, Reply, failure
+from agentcell.testing.conformance import HI, TOOLS, Subject
 from test_adapter_conformance import SUBJECTS
 
 CALL = Call("weather", '{"town": "Kyoto"}', "call_a")

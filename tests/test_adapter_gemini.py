@@ -28,8 +28,8 @@ from agentcell.errors import (
     Unsupported,
 )
 from agentcell.messages import ToolCall
-from gemini_server import SEAL
-from servers import Call, GeminiServer, Reply
+from agentcell.testing import Call, GeminiServer, Reply
+from agentcell.testing.gemini_server import SEAL
 
 HI = [{"role": "user", "content": "Hi"}]
 TOOL = {

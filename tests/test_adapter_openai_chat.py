@@ -33,7 +33,7 @@ from agentcell.errors import (
     Unsupported,
 )
 from agentcell.messages import TextMessageBlock, ToolCall
-from servers import ChatServer, Reply
+from agentcell.testing import ChatServer, Reply
 
 LOCAL = "http://127.0.0.1:9/v1"
 HI = [{"role": "user", "content": "Hi"}]

@@ -18,7 +18,7 @@ from agentcell.adapters.openai_responses_decoder import decode
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import RateLimited, ServiceError, StreamTruncated, Unsupported
 from agentcell.messages import MediaMessageBlock
-from servers import Call, Reply, ResponsesServer
+from agentcell.testing import Call, Reply, ResponsesServer
 
 HI = [{"role": "user", "content": "Hi"}]
 TOOL = {"name": "f", "description": "Does f.", "parameters": {"type": "object"}}

@@ -41,8 +41,8 @@ from agentcell.history.memory import HistoryMemory
 from agentcell.history.provider import HistoryProvider
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock
 from agentcell.prompts.fields import FieldSpec, FieldWarning
+from agentcell.testing import ChatServer, Reply, ResponsesServer, failure
 from scripted import ScriptedModel
-from servers import ChatServer, Reply, ResponsesServer, failure
 
 OK = '{"answer": "42"}'
 RULES = "\nRESPONSE FORMAT REQUIREMENTS:\n"

@@ -23,7 +23,7 @@ from agentcell.agents.tools import tool
 from agentcell.errors import AnswerError, ToolError
 from agentcell.history.memory import HistoryMemory
 from agentcell.messages import ToolCall
-from servers import Call, ChatServer, Reply
+from agentcell.testing import Call, ChatServer, Reply
 
 OK = '{"answer": "42"}'
 

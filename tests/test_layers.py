@@ -29,6 +29,7 @@ LAYERS = [
     "agentcell.imaging",
     "agentcell.request",
     "agentcell.session",
+    "agentcell.testing",
     "agentcell_widgets",
     "agentcell_magics",
 ]

@@ -39,7 +39,7 @@ from agentcell.prompts.skill import (
     SkillParseError,
     load_skill,
 )
-from servers import Call, ChatServer, Reply, ResponsesServer, failure
+from agentcell.testing import Call, ChatServer, Reply, ResponsesServer, failure
 
 CASES: dict[str, dict[str, Any]] = {
     case["id"]: case

@@ -31,7 +31,7 @@ from agentcell.errors import (
     StreamTruncated,
     Timeout,
 )
-from conformance import TOOLS
+from agentcell.testing.conformance import TOOLS
 from peers import KEY, Peer
 
 pytestmark = pytest.mark.peers

@@ -17,7 +17,7 @@ from agentcell.adapters.local_servers import LocalServerModel
 from agentcell.adapters.model import Model
 from agentcell.adapters.registry import locate, models, providers, resolve
 from agentcell.errors import ConnectionFailed, ModelError, UnknownModel
-from servers import ChatServer, failure, unused_url
+from agentcell.testing import ChatServer, failure, unused_url
 
 
 class EchoModel(Model):

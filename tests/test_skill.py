@@ -25,7 +25,7 @@ from agentcell.prompts.skill import (
     load_skills,
     render_skills,
 )
-from servers import ChatServer, Reply, ResponsesServer
+from agentcell.testing import ChatServer, Reply, ResponsesServer
 
 RECEIPT = """---
 name: receipt-skill

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentcell.adapters.retry import RetryPolicy
 from agentcell.errors import ConnectionFailed, ServiceError, StreamTruncated
-from servers import ProviderServer, Reply
+from agentcell.testing import ProviderServer, Reply
 
 KEY = "sk-conformance-0123456789abcdef"
 HI = [{"role": "user", "content": "Hi"}]

@@ -19,8 +19,8 @@ from agentcell.errors import (
     ConnectionFailed,
     Timeout,
 )
-from conformance_subject import HI, Subject, event_of_piece
-from servers import Reply, Request, SilentPort, unused_url
+from agentcell.testing import Reply, Request, SilentPort, unused_url
+from agentcell.testing.conformance.subject import HI, Subject, event_of_piece
 
 
 def nobody_there_is_said_at_once(subject: Subject) -> None:

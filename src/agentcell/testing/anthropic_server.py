@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from http_server import ProviderServer, server_event
-from replies import Reply, pieces
+from agentcell.testing.provider_server import ProviderServer, server_event
+from agentcell.testing.replies import Reply, pieces
 
 _ENDS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 

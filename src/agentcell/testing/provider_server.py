@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from replies import Reply, Request, Script, failure
+from agentcell.testing.replies import Reply, Request, Script, failure
 
 _LOOK = 0.02
 """Seconds between looks for a client that hung up."""

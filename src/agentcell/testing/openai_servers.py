@@ -1,39 +1,12 @@
-"""Scripts, to real HTTP servers on loopback that play them in a provider's protocol.
-
-A server records every request and answers with its replies in order; the last one repeats::
-
-    with ChatServer(Reply("Hel", "lo"), Reply(status=429, headers={"Retry-After": "0"})) as server:
-        model = LegacyOpenAIModel("m", api_key="sk-test", base_url=server.url)
-        model.invoke([{"role": "user", "content": "Hi"}])
-    assert server.requests[0].body["model"] == "m"
-
-Faults are part of a reply: `stall`, `cut`, `error`, `status`, `raw`, `split_bytes`, `newline`.
-"""
+"""A script, to OpenAI's Chat Completions and Responses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anthropic_server import AnthropicServer
-from gemini_server import GeminiServer
-from http_server import ProviderServer, SilentPort, server_event, unused_url
-from replies import Call, Reply, Request, Script, failure, pieces
-
-__all__ = [
-    "AnthropicServer",
-    "Call",
-    "ChatServer",
-    "GeminiServer",
-    "ProviderServer",
-    "Reply",
-    "Request",
-    "ResponsesServer",
-    "Script",
-    "SilentPort",
-    "failure",
-    "unused_url",
-]
+from agentcell.testing.provider_server import ProviderServer, server_event
+from agentcell.testing.replies import Reply, pieces
 
 
 class ChatServer(ProviderServer):

@@ -14,8 +14,8 @@ from agentcell.adapters.events import (
     Usage,
     gather,
 )
-from conformance_subject import HI, TOOLS, Subject
-from servers import Call, Reply
+from agentcell.testing import Call, Reply
+from agentcell.testing.conformance.subject import HI, TOOLS, Subject
 
 
 def a_streamed_answer_is_the_whole_answer(subject: Subject) -> None:

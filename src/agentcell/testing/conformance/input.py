@@ -15,7 +15,7 @@ from agentcell.errors import (
     ModelError,
     Unsupported,
 )
-from conformance_subject import HI, KEY, TOOLS, Subject
+from agentcell.testing.conformance.subject import HI, KEY, TOOLS, Subject
 
 
 def making_a_model_does_nothing(subject: Subject) -> None:

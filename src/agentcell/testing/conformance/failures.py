@@ -28,8 +28,8 @@ from agentcell.errors import (
     TooLarge,
     UnknownModel,
 )
-from conformance_subject import HI, KEY, TOOLS, TYPED, Subject, event_of_piece
-from servers import Call, Reply, failure
+from agentcell.testing import Call, Reply, failure
+from agentcell.testing.conformance.subject import HI, KEY, TOOLS, TYPED, Subject, event_of_piece
 
 
 def a_stream_that_stops_early_is_never_an_answer(subject: Subject) -> None:

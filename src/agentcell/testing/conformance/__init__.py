@@ -13,19 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import conformance_answers
-import conformance_failures
-import conformance_input
-import conformance_waiting
-from conformance_subject import HI, KEY, TOOLS, Subject
+from agentcell.testing.conformance import answers, failures, input, waiting
+from agentcell.testing.conformance.subject import HI, KEY, TOOLS, Subject
 
 __all__ = ["CHECKS", "HI", "KEY", "TOOLS", "Subject", "name_of"]
 
 CHECKS = [
-    *conformance_answers.CHECKS,
-    *conformance_failures.CHECKS,
-    *conformance_waiting.CHECKS,
-    *conformance_input.CHECKS,
+    *answers.CHECKS,
+    *failures.CHECKS,
+    *waiting.CHECKS,
+    *input.CHECKS,
 ]
 
 

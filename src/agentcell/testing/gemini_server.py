@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from http_server import ProviderServer, server_event
-from replies import Reply, Request
+from agentcell.testing.provider_server import ProviderServer, server_event
+from agentcell.testing.replies import Reply, Request
 
 SEAL = "c2VhbGVkLWJ5LWdlbWluaQ=="
 _ENDS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
