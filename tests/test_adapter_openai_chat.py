@@ -22,6 +22,7 @@ from agentcell.adapters.events import (
 )
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_chat_decoder import decode
+from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import (
     AttachmentError,
@@ -603,3 +604,40 @@ def test_an_attachment_that_cannot_be_read_keeps_its_own_error() -> None:
 
     with ChatServer() as server, pytest.raises(AttachmentError, match=r"photo\.png"):
         LegacyOpenAIModel("m", "k", server.url).invoke(messages)
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"),
+    [
+        ("gpt-4.1", True),
+        ("gpt-5-chat-latest", True),
+        ("gpt-5.5", True),
+        ("gpt-6-luna", True),
+        ("a-model-of-tomorrow", True),
+        ("o3", False),
+        ("o4-mini-2025-04-16", False),
+        ("gpt-5", False),
+        ("gpt-5-nano", False),
+        ("gpt-5.1", False),
+        ("gpt-5.2-codex", False),
+    ],
+)
+def test_a_model_that_takes_no_stop_is_told_what_to_do_instead(name: str, takes: bool) -> None:
+    model = LegacyOpenAIModel(name, "k")
+    if takes:
+        assert model.encode(HI, None, {"stop": "END"})["stop"] == ["END"]
+    else:
+        with pytest.raises(Unsupported, match=f"openai-chat/{name} takes no setting 'stop'") as no:
+            model.encode(HI, None, {"stop": "END"})
+        assert "max_tokens" in no.value.fix
+    assert model.encode(HI, None, {"seed": 3})["seed"] == 3
+
+
+def test_who_is_sent_from_responses_to_chat_finds_the_setting_there() -> None:
+    for name in ("gpt-4.1", "gpt-6-luna", "o3", "gpt-5.1"):
+        with pytest.raises(Unsupported) as refused:
+            OpenAIModel(name, "k").encode(HI, None, {"stop": "END"})
+        if "openai-chat/" in refused.value.fix:
+            assert LegacyOpenAIModel(name, "k").encode(HI, None, {"stop": "END"})
+        else:
+            assert "leave it out" in refused.value.fix

@@ -16,7 +16,7 @@ from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat_decoder import ChatDecoder
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
-from agentcell.adapters.openai_models import sampling_instead
+from agentcell.adapters.openai_models import sampling_instead, stop_instead
 from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.settings import ToolChoice
@@ -64,6 +64,7 @@ class LegacyOpenAIModel(OpenAIProtocolModel):
         """Return the body of the request. Nothing is sent."""
         merged = {**self.invoke_settings, **(settings or {})}
         instead = sampling_instead(self.model_name, merged.get("reasoning"))
+        instead |= stop_instead(self.model_name)
         request = read_request(self, messages, tools, settings, instead)
         return encode(request, for_openai=is_openai(self.base_url), name=self.name)
 

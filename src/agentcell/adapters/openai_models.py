@@ -17,6 +17,13 @@ _SAMPLED_WITHOUT_THOUGHT = re.compile(r"gpt-[6-9]")
 """Models that take them only with reasoning "none" (the guide to the latest models, read
 2026-11-29)."""
 
+_NEVER_STOPPED = re.compile(
+    r"o[34](-mini|-pro)?(-\d{4}.*)?$|gpt-5(\.[12])?(-mini|-nano|-pro|-codex(-\w+)*)?(-\d{4}.*)?$"
+)
+"""Models that answer 400 to `stop` in Chat Completions: o3 and o4-mini by the openai SDK's own word
+(3.57, read 2026-11-29), the others as seen by people (huggingface/smolagents#1662, #1868, #1893).
+Later models are sent it; of GPT-5.5 it is known that it takes it (BerriAI/litellm#28650)."""
+
 
 def thinks(model: str) -> bool:
     """Return whether `model` reasons: it may be asked for its sealed reasoning; others may not."""
@@ -39,3 +46,10 @@ def sampling_instead(model: str, reasoning: object) -> dict[str, str]:
     else:
         return {}
     return {"temperature": fix, "top_p": fix}
+
+
+def stop_instead(model: str) -> dict[str, str]:
+    """Return ``stop`` with what to do instead, where `model` takes none even by Chat."""
+    if not _NEVER_STOPPED.match(model):
+        return {}
+    return {"stop": "leave it out; set max_tokens, or say in the prompt where the answer ends."}

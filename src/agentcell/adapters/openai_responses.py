@@ -13,7 +13,7 @@ from agentcell.adapters.data_url import media_url
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
-from agentcell.adapters.openai_models import sampling_instead, thinks
+from agentcell.adapters.openai_models import sampling_instead, stop_instead, thinks
 from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, ResponsesDecoder
 from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
@@ -64,7 +64,7 @@ class OpenAIModel(OpenAIProtocolModel):
         merged = {**self.invoke_settings, **(settings or {})}
         other = f"use the same model as openai-chat/{self.model_name}, which takes it."
         instead = sampling_instead(self.model_name, merged.get("reasoning"))
-        instead |= {"stop": other, "seed": other}
+        instead |= {"stop": other, "seed": other} | stop_instead(self.model_name)
         request = read_request(self, messages, tools, settings, instead)
         return encode(request, for_openai=is_openai(self.base_url))
 
