@@ -264,10 +264,14 @@ class Model:
             form = (forms or {}).get(block.fingerprint, usual)
             if block.modality is FieldModality.IMAGE or form.pdf_as == "pdf":
                 self.check_source(block.modality, block.asset.source_kind, block.field_name)
-        limits = replace(self.media_limits, pdf=self.capabilities.pdf_input)
+        limits = self.request_limits()
         ready = outgoing(messages, limits, detail=detail, pdf_as=pdf_as, forms=forms)
         self.check_media(ready.messages)
         return ready
+
+    def request_limits(self) -> MediaLimits:
+        """Return what one request may hold."""
+        return replace(self.media_limits, pdf=self.capabilities.pdf_input)
 
     def check_media(self, messages: list[Message]) -> None:
         """Refuse, before any request, media that this model cannot take.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -64,6 +65,8 @@ class RemoteModel(Model):
         a line about it. Short for `capability_overrides`.
     extra_headers, extra_body
         Sent with every request, over what is there.
+    upload, upload_cache
+        For models with a Files API; see `agentcell.adapters.uploads.UploadsFiles`.
     """
 
     key_variable: ClassVar[str] = ""
@@ -89,6 +92,8 @@ class RemoteModel(Model):
         tool_result_media: str | None = None,
         extra_headers: Mapping[str, str] | None = None,
         extra_body: Mapping[str, Any] | None = None,
+        upload: str = "never",
+        upload_cache: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(model_name, invoke_settings)
         self._given_key = api_key or None
@@ -106,10 +111,23 @@ class RemoteModel(Model):
         self._policy = RetryPolicy.of(max_retries)
         self._extra_headers = dict(extra_headers or {})
         self._extra_body = dict(extra_body or {})
+        self.upload = upload
+        self.upload_cache = upload_cache
+        self._check_upload()
 
     def default_capabilities(self) -> ModelCapabilities:
         """Return what this model takes, where nothing else is said."""
         return ModelCapabilities()
+
+    def _check_upload(self) -> None:
+        if self.upload != "never":
+            raise Unsupported(
+                f"{self.name} uploads no files; upload={self.upload!r} was given.",
+                fix="leave upload out (attachments go with the question), or use one of openai/,"
+                " anthropic/ or gemini/.",
+                provider=self.provider,
+                model=self.model_name,
+            )
 
     @property
     def base_url(self) -> str:
@@ -170,6 +188,19 @@ class RemoteModel(Model):
     def fixes(self) -> dict[str, str]:
         """Return better advice than the general one, by the name of an error's class."""
         return {}
+
+    def _origin(self) -> Origin:
+        """Return whom requests go to, with which key."""
+        key = self._key()
+        return Origin(
+            provider=self.provider,
+            model=self.model_name,
+            address=self.base_url,
+            key=key,
+            key_variable=self._key_variable(),
+            is_local=self.is_local or self.is_own_server,
+            fixes=self.fixes(),
+        )
 
     async def astream(
         self,
@@ -239,16 +270,7 @@ class RemoteModel(Model):
                 provider=self.provider,
                 model=self.model_name,
             )
-        key = self._key()
-        origin = Origin(
-            provider=self.provider,
-            model=self.model_name,
-            address=self.base_url,
-            key=key,
-            key_variable=self._key_variable(),
-            is_local=self.is_local or self.is_own_server,
-            fixes=self.fixes(),
-        )
+        origin = self._origin()
         headers = {**self._extra_headers, **(options.get("extra_headers") or {})}
         timeout, retries = options.get("timeout"), options.get("max_retries")
         try:

@@ -9,10 +9,12 @@ are made by one generator, and so have one shape.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
 import weakref
+from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -68,6 +70,26 @@ class SdkModel(RemoteModel):
             _redact(error, prepared.origin.key)
             raise failure from error
         return answer  # type: ignore[no-any-return]
+
+    @contextlib.asynccontextmanager
+    async def using_client(self, prepared: Prepared) -> AsyncIterator[Any]:
+        """Yield the vendor's client; its errors come out as ours, without the key.
+
+        Raises
+        ------
+        ModelError
+            For what went wrong with a request inside.
+        """
+        import httpx2
+
+        sdk = await self._loaded()
+        client = await self._client(prepared)
+        try:
+            yield client
+        except (sdk.APIError, httpx2.HTTPError) as error:
+            failure = _failure(error, prepared, sdk)
+            _redact(error, prepared.origin.key)
+            raise failure from error
 
     async def _loaded(self) -> Any:
         """Return the vendor's package. To import it takes a second, so the loop must not wait."""
