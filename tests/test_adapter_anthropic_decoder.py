@@ -52,6 +52,7 @@ def test_usage_counts_the_cache_and_what_comes_last() -> None:
     first = {
         "input_tokens": 10,
         "cache_creation_input_tokens": 3,
+        "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2},
         "cache_read_input_tokens": 20,
         "output_tokens": 1,
     }
@@ -64,7 +65,12 @@ def test_usage_counts_the_cache_and_what_comes_last() -> None:
     result = result_of(start(usage=first), *text(0, "Hi"), *end(usage=last))
 
     assert result["usage"] == Usage(
-        input_tokens=33, output_tokens=50, cached_tokens=20, reasoning_tokens=30
+        input_tokens=33,
+        output_tokens=50,
+        cached_tokens=20,
+        reasoning_tokens=30,
+        cache_write_tokens=3,
+        hour_cache_write_tokens=2,
     )
     assert result["raw_response"]["usage"]["output_tokens"] == 50
 

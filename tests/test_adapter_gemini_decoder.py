@@ -44,6 +44,12 @@ def test_a_plain_answer_with_its_usage() -> None:
         "candidatesTokenCount": 5,
         "thoughtsTokenCount": 7,
         "totalTokenCount": 26,
+        "promptTokensDetails": [
+            {"modality": "TEXT", "tokenCount": 4},
+            {"modality": "IMAGE", "tokenCount": 6},
+            {"modality": "IMAGE"},
+        ],
+        "candidatesTokensDetails": [{"modality": "TEXT", "tokenCount": 5}],
     }
 
     result = result_of(
@@ -53,7 +59,7 @@ def test_a_plain_answer_with_its_usage() -> None:
 
     assert (result["content"], result["finish_reason"]) == ("Hello", "stop")
     assert result["usage"] == Usage(
-        input_tokens=14, output_tokens=12, cached_tokens=3, reasoning_tokens=7
+        input_tokens=14, output_tokens=12, cached_tokens=3, reasoning_tokens=7, image_tokens=6
     )
     assert (result["model"], result["request_id"]) == ("m", "r-1")
     assert result["raw_response"]["candidates"][0]["content"]["parts"] == [{"text": "Hello"}]

@@ -18,6 +18,7 @@ from agentcell.adapters.events import (
     ModelResponseType,
     TextDelta,
     ThinkingDelta,
+    Usage,
     gather,
 )
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
@@ -458,6 +459,23 @@ def test_empty_and_null_fields_are_no_failure() -> None:
     assert result["usage"].input_tokens == 3
     assert result["usage"].output_tokens is None
     assert result["usage"].cached_tokens is None
+
+
+def test_what_went_into_the_cache_and_into_images_is_counted() -> None:
+    read = {"cached_tokens": 2, "cache_write_tokens": 3, "image_tokens": 4}
+    written = {"reasoning_tokens": 0, "image_tokens": 0}
+    counts = {"prompt_tokens": 9, "completion_tokens": 1}
+    details = {"prompt_tokens_details": read, "completion_tokens_details": written}
+    last = chunk({"content": "x"}, "stop", usage={**counts, **details})
+
+    assert result_of(last)["usage"] == Usage(
+        input_tokens=9,
+        output_tokens=1,
+        cached_tokens=2,
+        reasoning_tokens=0,
+        cache_write_tokens=3,
+        image_tokens=4,
+    )
 
 
 def test_an_error_in_the_middle_names_the_status_that_it_gives() -> None:

@@ -22,6 +22,7 @@ from agentcell.adapters.events import (
     ThinkingDelta,
     ToolCallDelta,
     Usage,
+    Waiting,
     agather,
     events_of,
     gather,
@@ -39,6 +40,7 @@ def test_text_is_joined_and_everything_else_stands_beside_it() -> None:
     usage = Usage(input_tokens=1, output_tokens=2)
     citation = Citation(quote="q", tag="[a_1 a]", page=2)
     events: list[Event] = [
+        Waiting(None, "two at a time"),
         Retrying(2, 0.5, "busy"),
         ThinkingDelta("hm"),
         TextDelta("a"),
@@ -128,6 +130,8 @@ def test_usage_adds_up_and_what_is_not_known_stays_unknown() -> None:
     total = Usage(input_tokens=1, cached_tokens=2) + Usage(input_tokens=3, output_tokens=4)
 
     assert total == Usage(input_tokens=4, output_tokens=4, cached_tokens=2)
+    more = Usage(cache_write_tokens=1, image_tokens=2)
+    assert more + more == Usage(cache_write_tokens=2, image_tokens=4)
     assert total.reasoning_tokens is None
     assert (total + Usage(estimated=True)).estimated
 

@@ -36,6 +36,7 @@ from agentcell.adapters.events import (
     ThinkingDelta,
     ToolCallDelta,
     Usage,
+    Waiting,
 )
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.agents.exchange import ToolFinished, ToolStarted
@@ -117,6 +118,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "piece of a call": lambda: ToolCallDelta(0, LONG, LONG, LONG),
     "citation": lambda: Citation(LONG, LONG, LONG, LONG, 3),
     "retry": lambda: Retrying(2, 1.5, LONG),
+    "waiting": lambda: Waiting(None, LONG),
     "usage": lambda: Usage(input_tokens=3),
     "end": lambda: Finished(reason="stop", model=LONG, raw={LONG: [LONG] * 9}),
     "local model": agentcell.LocalModel,

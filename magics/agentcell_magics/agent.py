@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
-from agentcell.adapters.events import Event, Retrying, TextDelta, ThinkingDelta
+from agentcell.adapters.events import Event, Retrying, TextDelta, ThinkingDelta, Waiting
 from agentcell.answer import Answer
 from agentcell.errors import CellError, Stopped
 from agentcell.messages import media_blocks
@@ -179,6 +179,9 @@ def _take(event: Event, live: LiveAnswer, thinking: list[str]) -> None:
         thinking.append(event.text)
     elif isinstance(event, Retrying):
         live.status(f"{event.reason}: asking again in {event.wait:.0f} s …")
+    elif isinstance(event, Waiting):
+        seconds = "" if event.wait is None else f" for about {event.wait:.0f} s"
+        live.status(f"Waiting{seconds}: {event.reason} …")
 
 
 def _unbroken(*steps: Callable[[], None]) -> bool:

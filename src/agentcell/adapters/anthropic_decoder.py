@@ -255,10 +255,13 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     read = usage.get("cache_read_input_tokens")
     parts = (usage.get("input_tokens"), usage.get("cache_creation_input_tokens"), read)
     written = usage.get("output_tokens_details") or {}
+    kept = usage.get("cache_creation") or {}
     known = [part for part in parts if part is not None]
     return Usage(
         input_tokens=sum(known) if known else None,
         output_tokens=usage.get("output_tokens"),
         cached_tokens=read,
         reasoning_tokens=written.get("thinking_tokens"),
+        cache_write_tokens=usage.get("cache_creation_input_tokens") or None,
+        hour_cache_write_tokens=kept.get("ephemeral_1h_input_tokens") or None,
     )

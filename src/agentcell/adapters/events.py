@@ -78,6 +78,14 @@ class Retrying(_Said):
     reason: str
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Waiting(_Said):
+    """The request is held back here, by `RateLimits`, for `wait` seconds; None: not known."""
+
+    wait: float | None
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Usage(_Said):
     """Tokens, as the provider counted them. None where it did not say."""
@@ -88,6 +96,15 @@ class Usage(_Said):
     """Part of `input_tokens`."""
     reasoning_tokens: int | None = None
     """Part of `output_tokens`."""
+    cache_write_tokens: int | None = None
+    """Part of `input_tokens`, none of them in `cached_tokens`. None also where there were none; so
+    with the three below."""
+    hour_cache_write_tokens: int | None = None
+    """Part of `cache_write_tokens`: kept for an hour, at a higher price."""
+    image_tokens: int | None = None
+    """Part of `input_tokens`: what the images came to."""
+    image_output_tokens: int | None = None
+    """Part of `output_tokens`: what the images that the model made came to."""
     estimated: bool = False
     """True where the numbers were counted here, not by a provider."""
 
@@ -95,13 +112,12 @@ class Usage(_Said):
         def total(a: int | None, b: int | None) -> int | None:
             return None if a is None and b is None else (a or 0) + (b or 0)
 
-        return Usage(
-            input_tokens=total(self.input_tokens, other.input_tokens),
-            output_tokens=total(self.output_tokens, other.output_tokens),
-            cached_tokens=total(self.cached_tokens, other.cached_tokens),
-            reasoning_tokens=total(self.reasoning_tokens, other.reasoning_tokens),
-            estimated=self.estimated or other.estimated,
-        )
+        counts = {
+            name: total(getattr(self, name), getattr(other, name))
+            for name in self.__slots__
+            if name != "estimated"
+        }
+        return Usage(**counts, estimated=self.estimated or other.estimated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -116,6 +132,8 @@ class Finished(_Said):
         What the provider wants back with the next request, unchanged.
     raw
         The whole raw response, where there is one.
+    seconds
+        How long the answer took, where it was recorded; None: whoever takes it may measure.
     """
 
     reason: str
@@ -123,10 +141,11 @@ class Finished(_Said):
     request_id: str | None = None
     opaque: tuple[Any, ...] = ()
     raw: Any = None
+    seconds: float | None = None
 
 
 Event: TypeAlias = (
-    TextDelta | ThinkingDelta | ToolCallDelta | Citation | Retrying | Usage | Finished
+    TextDelta | ThinkingDelta | ToolCallDelta | Citation | Retrying | Waiting | Usage | Finished
 )
 
 
@@ -158,6 +177,8 @@ class Gathering:
                 self.citations.append(event)
             case Retrying():
                 self.retries.append(event)
+            case Waiting():
+                pass  # said to who looks on; the answer is the same
             case Usage():
                 self.usage = event
             case Finished():

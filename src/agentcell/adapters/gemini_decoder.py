@@ -275,7 +275,15 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         output_tokens=_sum(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")),
         cached_tokens=usage.get("cachedContentTokenCount"),
         reasoning_tokens=usage.get("thoughtsTokenCount"),
+        image_tokens=_images(usage.get("promptTokensDetails")),
+        image_output_tokens=_images(usage.get("candidatesTokensDetails")),
     )
+
+
+def _images(details: list[Mapping[str, Any]] | None) -> int | None:
+    """Return the tokens of images among those counted by modality; None for none."""
+    counts = [each.get("tokenCount") for each in details or () if each.get("modality") == "IMAGE"]
+    return _sum(*counts) or None
 
 
 def _sum(*counts: int | None) -> int | None:

@@ -192,4 +192,7 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         output_tokens=usage.get("completion_tokens"),
         cached_tokens=read.get("cached_tokens"),
         reasoning_tokens=written.get("reasoning_tokens"),
+        cache_write_tokens=read.get("cache_write_tokens") or None,
+        image_tokens=read.get("image_tokens") or None,
+        image_output_tokens=written.get("image_tokens") or None,
     )
