@@ -13,7 +13,8 @@ Faults are part of a reply: `stall`, `cut`, `error`, `status`, `raw`, `split_byt
 from agentcell.testing.anthropic_server import AnthropicServer
 from agentcell.testing.gemini_server import GeminiServer
 from agentcell.testing.openai_servers import ChatServer, ResponsesServer
-from agentcell.testing.provider_server import ProviderServer, SilentPort, unused_url
+from agentcell.testing.ports import SilentPort, unused_url
+from agentcell.testing.provider_server import ProviderServer
 from agentcell.testing.replies import Call, Reply, Request, Script, failure
 
 __all__ = [

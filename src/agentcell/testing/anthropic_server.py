@@ -6,9 +6,21 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentcell.testing.provider_server import ProviderServer, server_event
-from agentcell.testing.replies import Reply, pieces
+from agentcell.testing.provider_server import ProviderServer
+from agentcell.testing.replies import Reply, Request, pieces, server_event
 
+_SERVER = 500
+_ERRORS = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+"""The service's own words for a status, as its SDK 2.14 lists them."""
 _ENDS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
 
 
@@ -19,6 +31,8 @@ class AnthropicServer(ProviderServer):
     request_id_header = "request-id"
 
     def events(self, reply: Reply, model: str) -> Iterator[bytes]:
+        """Yield a streamed answer; see `Scripted.events`."""
+
         def event(kind: str, **values: Any) -> bytes:
             return server_event({"type": kind, **values}, reply.newline, name=kind)
 
@@ -60,6 +74,7 @@ class AnthropicServer(ProviderServer):
                     yield {"type": "input_json_delta", "partial_json": piece}
 
     def document(self, reply: Reply, model: str) -> dict[str, Any]:
+        """Return an answer as one document."""
         whole: dict[str, Any] = {
             "id": "msg_1",
             "type": "message",
@@ -102,5 +117,19 @@ class AnthropicServer(ProviderServer):
         return blocks
 
     def error_event(self, error: Mapping[str, Any], newline: str) -> bytes:
+        """Return an error in the middle of a stream."""
         body = {"type": "error", "error": dict(error)}
         return server_event(body, newline, name="error")
+
+    def error_document(self, status: int, message: str, error: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the body of a refusal."""
+        kind = _ERRORS.get(status, "api_error" if status >= _SERVER else "invalid_request_error")
+        return {
+            "type": "error",
+            "error": {"type": kind, "message": message, **error},
+            "request_id": "req_1",
+        }
+
+    def key_of(self, request: Request) -> str:
+        """Return the key that came with `request`."""
+        return request.headers.get("x-api-key") or super().key_of(request)

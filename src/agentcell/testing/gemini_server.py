@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentcell.testing.provider_server import ProviderServer, server_event
-from agentcell.testing.replies import Reply, Request
+from agentcell.testing.provider_server import ProviderServer
+from agentcell.testing.replies import Reply, Request, server_event
 
 SEAL = "c2VhbGVkLWJ5LWdlbWluaQ=="
+_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
 _ENDS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
 
 
@@ -19,16 +29,30 @@ class GeminiServer(ProviderServer):
     path = ":streamGenerateContent"
     request_id_header = "x-goog-nothing"  # the answer names itself, in its body
 
+    def serves(self, path: str) -> bool:
+        """Return whether questions to the model go to `path`."""
+        return path.endswith((self.path, ":generateContent"))
+
+    def error_document(self, status: int, message: str, error: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the body of a refusal."""
+        word = _STATUSES.get(status, "UNKNOWN")
+        return {"error": {"code": status, "message": message, "status": word, **error}}
+
     def key_of(self, request: Request) -> str:
+        """Return the key that came with `request`."""
         return request.headers.get("x-goog-api-key", "")
 
     def model_of(self, request: Request) -> str:
+        """Return the model that `request` asks."""
         return request.path.partition("/models/")[2].partition(":")[0] or self.model
 
     def wants_stream(self, request: Request) -> bool:
+        """Return whether `request` asks for a stream of events."""
         return request.path.endswith("?alt=sse")
 
     def events(self, reply: Reply, model: str) -> Iterator[bytes]:
+        """Yield a streamed answer; see `Scripted.events`."""
+
         def chunk(*parts: dict[str, Any], **fields: Any) -> bytes:
             candidate = {"content": {"role": "model", "parts": list(parts)}, "index": 0, **fields}
             body = {"candidates": [candidate], **_head(model)}
@@ -43,6 +67,7 @@ class GeminiServer(ProviderServer):
         yield chunk(end, finishReason=_ENDS[reply.finish])
 
     def document(self, reply: Reply, model: str) -> dict[str, Any]:
+        """Return an answer as one document."""
         content = {"role": "model", "parts": _parts(reply, streamed=False)}
         candidate = {"content": content, "index": 0, "finishReason": _ENDS[reply.finish]}
         whole = {"candidates": [candidate], **_head(model)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentcell.testing.provider_server import ProviderServer, server_event
-from agentcell.testing.replies import Reply, pieces
+from agentcell.testing.provider_server import ProviderServer
+from agentcell.testing.replies import Reply, pieces, server_event
 
 
 class ChatServer(ProviderServer):
@@ -15,6 +15,8 @@ class ChatServer(ProviderServer):
     path = "/chat/completions"
 
     def events(self, reply: Reply, model: str) -> Iterator[bytes]:
+        """Yield a streamed answer; see `Scripted.events`."""
+
         def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
             choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
             return server_event({**_chat_head(model), "choices": [choice]}, reply.newline)
@@ -40,6 +42,7 @@ class ChatServer(ProviderServer):
             yield f"data: [DONE]{reply.newline * 2}".encode()
 
     def document(self, reply: Reply, model: str) -> dict[str, Any]:
+        """Return an answer as one document."""
         message: dict[str, Any] = {
             "role": "assistant",
             "content": "".join(reply.text) or None,
@@ -69,6 +72,7 @@ class ResponsesServer(ProviderServer):
     path = "/responses"
 
     def events(self, reply: Reply, model: str) -> Iterator[bytes]:
+        """Yield a streamed answer; see `Scripted.events`."""
         count = 0
 
         def event(kind: str, **values: Any) -> bytes:
@@ -124,6 +128,7 @@ class ResponsesServer(ProviderServer):
         yield event("response.content_part.done", **at, part=_part(kind, whole))
 
     def document(self, reply: Reply, model: str) -> dict[str, Any]:
+        """Return an answer as one document."""
         return self._response(reply, model, _responses_status(reply))
 
     def _response(self, reply: Reply, model: str, status: str) -> dict[str, Any]:
@@ -182,6 +187,7 @@ class ResponsesServer(ProviderServer):
         return items
 
     def error_event(self, error: Mapping[str, Any], newline: str) -> bytes:
+        """Return an error in the middle of a stream."""
         # OpenAI's schema has the error's fields beside "type"; the service has nested them, too.
         fields = {"error": dict(error)} if "type" in error else dict(error)
         return server_event(

@@ -41,6 +41,8 @@ class Reply:
     cut, clean_cut
         Break the connection after so many events, -1 is before the headers; `clean_cut` ends the
         body properly instead.
+    reset
+        As `cut`, but abort the connection (RST).
     error
         An error object to send as an event after `error_after` events.
     status, headers, raw
@@ -65,6 +67,7 @@ class Reply:
     stall: int | None
     cut: int | None
     clean_cut: int | None
+    reset: int | None
     error: Mapping[str, Any] | None
     error_after: int
     status: int
@@ -76,7 +79,7 @@ class Reply:
     done: bool
     whole: bool
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one for each thing that can go wrong)
         self,
         *text: str,
         calls: Sequence[Call] = (),
@@ -88,6 +91,7 @@ class Reply:
         stall: int | None = None,
         cut: int | None = None,
         clean_cut: int | None = None,
+        reset: int | None = None,
         error: Mapping[str, Any] | None = None,
         error_after: int = 0,
         status: int = 200,
@@ -135,3 +139,10 @@ class Request:
 
 
 Script: TypeAlias = Reply | str | Callable[[Request], Reply | str]
+
+
+def server_event(body: Mapping[str, Any], newline: str, name: str = "") -> bytes:
+    """Return one event of a stream."""
+    head = f"event: {name}{newline}" if name else ""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return f"{head}data: {text}{newline * 2}".encode()
