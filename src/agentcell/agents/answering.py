@@ -7,17 +7,12 @@ from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentcell.adapters.events import Citation, Retrying, Usage
-from agentcell.agents.exchange import Step, ToolLog, exchange
+from agentcell.adapters.events import Citation, Usage
+from agentcell.agents.exchange import Step, ToolLog
 from agentcell.agents.observe import Observation
-from agentcell.agents.output import (
-    Malformed,
-    answer_error,
-    read_answer,
-    repair_note,
-    without_thoughts,
-)
+from agentcell.agents.output import answer_error, read_answer, repair_note
 from agentcell.agents.parts import at_least
+from agentcell.agents.repairing import Wanted, repairing
 from agentcell.agents.tools import Tool
 from agentcell.assets.wording import short
 from agentcell.messages import Message
@@ -70,6 +65,10 @@ class Asking:
         at_least("retry_backoff", self.retry_backoff, 0)
         at_least("max_rounds", self.max_rounds, 0, whole=True)
 
+    def delay(self, attempt: int) -> float:
+        """Return the seconds to wait after an attempt, counted from 1, that failed."""
+        return float(self.retry_delay * self.retry_backoff ** (attempt - 1))
+
 
 def answering(
     seen: Observation,
@@ -81,44 +80,37 @@ def answering(
 ) -> Generator[Step, Any, StepFinished]:
     """Yield what is to be done until the answer holds what it must; return it.
 
-    Only the model is asked again: a tool that was called before gives what it gave.
-
     Raises
     ------
     AnswerError
         After `asking.max_retries` answers that cannot be used.
     """
-    log = ToolLog(asking.max_rounds)
-    sent = seen.messages
-    usage: Usage | None = None
-    for attempt in range(1, asking.max_retries + 1):
-        ended = yield from exchange(
-            sent, tools, settings, log=log, tags=seen.tags, takes_media=takes_media
-        )
-        result = ended.result
-        usage = result["usage"] if usage is None else usage + (result["usage"] or Usage())
-        text = without_thoughts(result["content"])
-        try:
-            output = read_answer(text, seen.outputs, result["finish_reason"])
-        except Malformed as problem:
-            if problem.final or attempt == asking.max_retries:
-                raise answer_error(text, problem, seen.outputs) from None
-            wait = asking.retry_delay * asking.retry_backoff ** (attempt - 1)
-            yield Retrying(attempt + 1, wait, f"the answer cannot be used: {problem.problem}")
-            log.repairing = True
-            note = {"role": "user", "content": repair_note(problem.problem, seen.outputs)}
-            sent = [*sent, *(ended.messages if text else ended.messages[:-1]), note]
-            continue
-        return StepFinished(
-            output=output,
-            text=text,
-            messages=(*sent[len(seen.messages) :], *ended.messages),
-            usage=usage,
-            finish_reason=result["finish_reason"],
-            model=result["model"],
-            citations=tuple(result["citations"]),
-        )
-    raise AssertionError("the last attempt returns or raises")
+    outputs = seen.outputs
+    wanted = Wanted(
+        read=lambda text, reason: read_answer(text, outputs, reason),
+        note=lambda problem: repair_note(problem.problem, outputs),
+        error=lambda text, problem: answer_error(text, problem, outputs),
+    )
+    ended = yield from repairing(
+        seen.messages,
+        tools,
+        settings,
+        wanted=wanted,
+        attempts=asking.max_retries,
+        delay=asking.delay,
+        log=ToolLog(asking.max_rounds),
+        tags=seen.tags,
+        takes_media=takes_media,
+    )
+    return StepFinished(
+        output=ended.output,
+        text=ended.text,
+        messages=ended.messages,
+        usage=ended.result["usage"],
+        finish_reason=ended.result["finish_reason"],
+        model=ended.result["model"],
+        citations=tuple(ended.result["citations"]),
+    )
 
 
 def remembered(seen: Observation, ended: StepFinished, history: Any) -> StepFinished:

@@ -123,6 +123,7 @@ def exchange(  # noqa: PLR0913 (each is a fact of its own about the exchange)
     log: ToolLog,
     tags: TagRegistry,
     takes_media: bool,
+    added: list[Message] | None = None,
 ) -> Generator[Step, Any, RoundsFinished]:
     """Yield what is to be done until the model answers without calling a tool.
 
@@ -140,8 +141,18 @@ def exchange(  # noqa: PLR0913 (each is a fact of its own about the exchange)
         Names for attachments in tools' results.
     takes_media
         Whether a tool's result may hold attachments; if not, the model reads what they were.
+    added
+        Takes each message that follows `messages`, as it comes: who stops half way finds there
+        what was said and done until then.
     """
     sent = list(messages)
+    added = [] if added is None else added
+    begun = len(added)
+
+    def say(message: Message) -> None:
+        added.append(message)  # first: what follows may be interrupted
+        sent.append(message)
+
     schemas = [tool.schema() for tool in tools.values()] or None
     current = dict(settings) if settings else None
     usage: Usage | None = None
@@ -152,13 +163,12 @@ def exchange(  # noqa: PLR0913 (each is a fact of its own about the exchange)
         usage = _total(usage, result.get("usage"))
         message = dict(result["assistant_message"])
         if result["type"] is not ModelResponseType.TOOL_CALL:
-            sent.append(message)
-            added = tuple(sent[len(messages) :])
-            return RoundsFinished(result={**result, "usage": usage}, messages=added)
+            say(message)
+            return RoundsFinished(result={**result, "usage": usage}, messages=tuple(added[begun:]))
         log.begin_round()
         calls = [log.unique(call) for call in message["tool_calls"]]
         message["tool_calls"] = calls
-        sent.append(message)
+        say(message)
         for call in calls:
             finished = log.known(call)
             if finished is not None:
@@ -167,9 +177,7 @@ def exchange(  # noqa: PLR0913 (each is a fact of its own about the exchange)
                 finished = yield from _one(call, tools, tags)
                 log.record(finished)
             content = finished.content if takes_media else _as_text(finished.content)
-            sent.append(
-                {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
-            )
+            say({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content})
 
 
 def _one(
