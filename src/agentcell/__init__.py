@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.adapters.model import Model, ModelCapabilities
     from agentcell.adapters.openai_chat import LegacyOpenAIModel
     from agentcell.adapters.openai_responses import OpenAIModel
+    from agentcell.adapters.recording import RecordingModel
     from agentcell.agents.agent import Agent
     from agentcell.agents.single import SingleAgent
     from agentcell.agents.tools import tool
@@ -51,6 +52,7 @@ _WHERE = {
     "ModelResponseType": "agentcell.adapters.events",
     "OpenAIModel": "agentcell.adapters.openai_responses",
     "PdfAsset": "agentcell.assets.asset",
+    "RecordingModel": "agentcell.adapters.recording",
     "Session": "agentcell.session",
     "SingleAgent": "agentcell.agents.single",
     "Skill": "agentcell.prompts.skill",
@@ -79,6 +81,7 @@ __all__ = [
     "ModelResponseType",
     "OpenAIModel",
     "PdfAsset",
+    "RecordingModel",
     "Session",
     "SingleAgent",
     "Skill",

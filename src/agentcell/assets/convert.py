@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def converted(asset: ImageAsset, target: Target) -> ImageAsset:
     key = (asset.fingerprint(), target)
     made = _cache.get(key)
     if made is None:
-        made = _make(asset, target)
+        made = replace(_make(asset, target), made_from=_recipe(asset, target))
         _cache.put(key, made)
     return renamed(made, asset.filename, asset.notes)
 
@@ -93,10 +93,20 @@ def page_image(asset: PdfAsset, page: int, target: Target) -> ImageAsset:
         picture = render_page(
             asset.content, page, max_side=target.max_side or 1568, name=asset.default_filename
         )
-        made = ImageAsset.from_bytes(_encode(picture, "application/pdf", target, asset))
+        made = replace(
+            ImageAsset.from_bytes(_encode(picture, "application/pdf", target, asset)),
+            made_from=f"{_recipe(asset, target)}, page {page}",
+        )
         _cache.put(key, made)
     stem = PurePath(asset.default_filename).stem
     return made.replaced(filename=f"{stem}-{page}.{EXTENSIONS[made.mime_type]}", notes=asset.notes)
+
+
+def _recipe(asset: ImageAsset | PdfAsset, target: Target) -> str:
+    parts = [asset.made_from or asset.fingerprint(), ", ".join(sorted(target.types))]
+    parts += [f"at most {target.max_side} px"] if target.max_side else []
+    parts += [f"at most {target.max_bytes} bytes"] if target.max_bytes else []
+    return ", ".join(parts)
 
 
 def _make(asset: ImageAsset, target: Target) -> ImageAsset:

@@ -53,6 +53,9 @@ class MediaAsset:
         What `fingerprint` returns.
     snapshot, facts
         The content and what is known of it; None, and nothing, for an address or file id.
+    made_from
+        Of a converted copy: what it was made of, and how. Its own content may differ from machine
+        to machine, since codecs do; this does not.
     """
 
     modality: ClassVar[FieldModality]
@@ -67,6 +70,7 @@ class MediaAsset:
     file_id: str | None = None
     snapshot: Content | None = None
     facts: Facts = _NOTHING
+    made_from: str = ""
 
     def __init_subclass__(cls) -> None:
         _kinds.setdefault(cls.modality, cls)

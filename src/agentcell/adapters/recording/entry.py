@@ -1,0 +1,190 @@
+"""One recorded question and its answer ↔ one line of text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from agentcell import errors
+from agentcell.adapters.events import (
+    Citation,
+    Event,
+    Finished,
+    Retrying,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    Usage,
+)
+from agentcell.errors import HistoryError, ModelError
+
+Timed = tuple[float, Event]
+"""Seconds since the question went out, and an event."""
+
+PAUSE = 0.25
+"""Seconds. Pieces of text that come closer together are written as one piece."""
+
+_KINDS: dict[str, type[Any]] = {
+    "text": TextDelta,
+    "thinking": ThinkingDelta,
+    "call": ToolCallDelta,
+    "citation": Citation,
+    "retrying": Retrying,
+    "usage": Usage,
+    "finished": Finished,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_LEFT_OUT = {"raw"}
+"""The provider's raw response is for the moment; it may hold anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One question and what was answered.
+
+    Parameters
+    ----------
+    key
+        The SHA-256 of the question; see `canonical`.
+    asked
+        The question itself, to tell what differs from another.
+    events
+        What was answered, with the seconds since the question went out.
+    seconds
+        How long it took.
+    stopped
+        Whether the person stopped it.
+    error
+        The class of the error in which it ended, and the error's attributes; else None.
+    """
+
+    key: str
+    asked: Mapping[str, Any] = field(repr=False)
+    events: tuple[Timed, ...] = field(repr=False)
+    seconds: float = 0.0
+    stopped: bool = False
+    error: Mapping[str, Any] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer came to its own end."""
+        return not self.stopped and self.error is None
+
+    def line(self) -> str:
+        """Return the entry as one line of JSON, without its end of line.
+
+        Raises
+        ------
+        ModelError
+            If an event holds what cannot be written down.
+        """
+        record: dict[str, Any] = {"key": self.key, "seconds": self.seconds}
+        if self.stopped:
+            record["stopped"] = True
+        if self.error is not None:
+            record["error"] = dict(self.error)
+        record["asked"] = self.asked
+        record["events"] = [_event_record(at, event) for at, event in joined(self.events)]
+        try:
+            return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        except (TypeError, ValueError) as problem:
+            raise ModelError(
+                f"The answer cannot be written into a recording: {problem}.",
+                fix="let the adapter give texts, numbers, lists and dicts; or %agent record off.",
+            ) from problem
+
+    @classmethod
+    def of_line(cls, line: str) -> Entry:
+        """Return the entry in a line.
+
+        Raises
+        ------
+        HistoryError
+            If it holds none.
+        """
+        try:
+            record = json.loads(line)
+            return cls(
+                key=record["key"],
+                asked=record["asked"],
+                events=tuple(_event(item) for item in record["events"]),
+                seconds=float(record["seconds"]),
+                stopped=bool(record.get("stopped")),
+                error=record.get("error"),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise HistoryError(
+                f"A line of the recording cannot be read: {line[:60]!r}…",
+                fix="restore the file from a copy, or record anew: %agent record --again.",
+            ) from problem
+
+    def failure(self) -> ModelError | None:
+        """Return the error in which the answer ended, as it was raised then."""
+        if self.error is None:
+            return None
+        kind = getattr(errors, str(self.error.get("kind")), ModelError)
+        if not (isinstance(kind, type) and issubclass(kind, ModelError)):
+            kind = ModelError
+        facts = {name: value for name, value in self.error.items() if name != "kind"}
+        return kind(**facts)
+
+
+def error_record(error: ModelError) -> dict[str, Any]:
+    """Return an error as JSON values."""
+    return {
+        "kind": type(error).__name__,
+        "problem": error.problem,
+        "fix": error.fix,
+        "provider": error.provider,
+        "model": error.model,
+        "status": error.status,
+        "request_id": error.request_id,
+        "retry_after": error.retry_after,
+        "retryable": error.retryable,
+    }
+
+
+def joined(events: Sequence[Timed]) -> list[Timed]:
+    """Return `events` with pieces of text that came close together in one piece."""
+    whole: list[Timed] = []
+    for at, event in events:
+        last_at, last = whole[-1] if whole else (0.0, None)
+        if at - last_at < PAUSE and (one := _one_piece(last, event)) is not None:
+            whole[-1] = (last_at, one)
+        else:
+            whole.append((at, event))
+    return whole
+
+
+def _one_piece(first: Event | None, second: Event) -> Event | None:
+    """Return two pieces of one text as one; None if they are none."""
+    if isinstance(first, TextDelta) and isinstance(second, TextDelta):
+        return TextDelta(first.text + second.text)
+    if isinstance(first, ThinkingDelta) and isinstance(second, ThinkingDelta):
+        return ThinkingDelta(first.text + second.text)
+    return None
+
+
+def _event_record(at: float, event: Event) -> list[Any]:
+    """Return ``[seconds, kind, text]``, or ``[seconds, kind, {fields that differ}]``."""
+    name = _NAMES[type(event)]
+    if isinstance(event, (TextDelta, ThinkingDelta)):
+        return [round(at, 2), name, event.text]
+    said = {
+        one.name: getattr(event, one.name)
+        for one in fields(event)
+        if one.name not in _LEFT_OUT and getattr(event, one.name) != one.default
+    }
+    return [round(at, 2), name, said]
+
+
+def _event(item: Sequence[Any]) -> Timed:
+    at, name, said = item
+    kind = _KINDS[name]
+    if isinstance(said, str):
+        return float(at), kind(said)
+    if kind is Finished and "opaque" in said:
+        said = {**said, "opaque": tuple(said["opaque"])}
+    return float(at), kind(**said)

@@ -1,0 +1,201 @@
+"""A recording's text file ↔ its entries, found by the key of their question.
+
+One line says what the file is, then one line for each question, sorted by key: recording again
+changes only the lines whose answers changed, and two people's additions merge.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from agentcell.adapters.recording.entry import Entry
+from agentcell.errors import HistoryError
+
+VERSION = 1
+
+_KEY_STARTS = len('{"key":"')
+_KEY_ENDS = _KEY_STARTS + 64
+
+
+class Recording:
+    """The entries of one file. Safe to share between threads; nothing is read until it is used.
+
+    Parameters
+    ----------
+    path
+        For example ``recordings/tutorial.jsonl``. Made with the first entry.
+    redact
+        Takes what must not stand in the file, for example keys, out of each line.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, redact: Callable[[str], str] | None = None
+    ) -> None:
+        self.path = Path(path)
+        self._redact = redact or str
+        self._lines: dict[str, str] = {}
+        self._about: dict[str, Any] = {}
+        self._used: set[str] = set()
+        self._known: tuple[int, int] | None = None
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"Recording({str(self.path)[-80:]!r})"
+
+    def __len__(self) -> int:
+        with self._lock:
+            self._read()
+            return len(self._lines)
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry of a question, None where there is none.
+
+        Parameters
+        ----------
+        key
+            See `canonical.key_of`.
+
+        Raises
+        ------
+        HistoryError
+            If the file is no recording, or its entry is damaged.
+        """
+        with self._lock:
+            self._read()
+            line = self._lines.get(key)
+            if line is None:
+                return None
+            self._used.add(key)
+        return Entry.of_line(line)
+
+    def put(self, entry: Entry) -> None:
+        """Keep an entry, over one of the same question. The file is written whole.
+
+        Parameters
+        ----------
+        entry
+            Its texts pass `redact` first.
+
+        Raises
+        ------
+        HistoryError
+            If the file cannot be written; it then stays as it was.
+        """
+        line = self._redact(entry.line())
+        with self._lock:
+            self._read()
+            self._used.add(entry.key)
+            if self._lines.get(entry.key) != line:
+                self._lines[entry.key] = line
+                self._write()
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield every entry, in the file's order."""
+        with self._lock:
+            self._read()
+            lines = list(self._lines.values())
+        return map(Entry.of_line, lines)
+
+    @property
+    def default_model(self) -> str:
+        """The model that was asked where a cell named none, when this was recorded; or ""."""
+        with self._lock:
+            self._read()
+            return str(self._about.get("default_model", ""))
+
+    @default_model.setter
+    def default_model(self, name: str) -> None:
+        with self._lock:
+            self._read()
+            if self._about.get("default_model") != name:
+                self._about["default_model"] = name
+                if self._lines:
+                    self._write()
+
+    def unused(self) -> list[Entry]:
+        """Return the entries that nobody asked for since this object was made."""
+        return [entry for entry in self.entries() if entry.key not in self._used]
+
+    def prune(self) -> int:
+        """Take the unused entries out of the file, and return how many these were.
+
+        Raises
+        ------
+        HistoryError
+            If the file cannot be written.
+        """
+        with self._lock:
+            self._read()
+            kept = {key: line for key, line in self._lines.items() if key in self._used}
+            gone = len(self._lines) - len(kept)
+            if gone:
+                self._lines = kept
+                self._write()
+            return gone
+
+    def _read(self) -> None:
+        """Read the file where it changed since it was last seen."""
+        try:
+            facts = self.path.stat()
+            state = (facts.st_mtime_ns, facts.st_size)
+            if state == self._known:
+                return
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            self._lines, self._known = {}, None
+            return
+        except (OSError, UnicodeDecodeError) as error:
+            raise HistoryError(
+                f"The recording '{self.path}' cannot be read: {error}.",
+                fix="restore it from a copy, or record into another file.",
+            ) from error
+        first, *lines = text.split("\n")
+        self._about = self._header(first)
+        self._lines = {line[_KEY_STARTS:_KEY_ENDS]: line for line in lines if line}
+        self._known = state
+
+    def _header(self, line: str) -> dict[str, Any]:
+        try:
+            about = json.loads(line)
+            version = about["version"] if about["agentcell"] == "recording" else None
+        except (ValueError, KeyError, TypeError):
+            version = None
+        if not isinstance(version, int):
+            raise HistoryError(
+                f"'{self.path}' is no recording: it begins with {line[:60]!r}.",
+                fix="name another file, or move this one away.",
+            )
+        if version > VERSION:
+            raise HistoryError(
+                f"'{self.path}' was written by a newer agentcell (format {version}; this one"
+                f" reads up to {VERSION}).",
+                fix="pip install --upgrade agentcell.",
+            )
+        return dict(about)
+
+    def _write(self) -> None:
+        # The first line stands out in a diff, and is the place for what is true of all.
+        about = {"agentcell": "recording", "version": VERSION, **self._about}
+        header = json.dumps(about, ensure_ascii=False, separators=(",", ":"))
+        self._lines = dict(sorted(self._lines.items()))
+        text = "\n".join([header, *self._lines.values(), ""])
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+            partial.replace(self.path)
+            facts = self.path.stat()
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            self._known = None
+            raise HistoryError(
+                f"The recording '{self.path}' cannot be written: {error.strerror or error}.",
+                fix="free some space, or choose a folder that can be written.",
+            ) from error
+        self._known = (facts.st_mtime_ns, facts.st_size)

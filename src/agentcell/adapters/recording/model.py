@@ -1,0 +1,249 @@
+"""Any model and a recording, to a model that asks once and answers from the file afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, closing
+from dataclasses import replace
+from typing import Any
+
+from agentcell.adapters.events import Event, Finished, Waiting
+from agentcell.adapters.model import Model
+from agentcell.adapters.outgoing import Outgoing
+from agentcell.adapters.recording.canonical import canonical, key_of
+from agentcell.adapters.recording.entry import Entry, Timed, error_record
+from agentcell.adapters.recording.file import Recording
+from agentcell.adapters.recording.miss import missed
+from agentcell.adapters.registry import resolve
+from agentcell.errors import ModelError
+from agentcell.messages import Message
+
+MODES = ("off", "record", "rerecord", "replay", "auto")
+"""``record`` asks what the file does not answer and keeps it; ``rerecord`` asks everything once
+more; ``replay`` asks nothing; ``auto`` replays what is there and asks the rest without keeping
+it."""
+
+_REFUSED = (401, 403)
+"""Answers that say something about a key, not about the question: never kept."""
+
+
+class RecordingModel(Model):
+    """A model whose answers are kept in a file, and come from it the next time.
+
+    Parameters
+    ----------
+    model
+        Who is asked; or a name, see `agentcell.adapters.registry.resolve`.
+    recording
+        The file, or its path.
+    mode
+        One of `MODES`.
+    timing
+        Whether a replayed answer takes the time that it took; by default it comes at once.
+
+    Notes
+    -----
+    An interrupted answer is kept as far as it was taken, and ends in an interrupt again. An error
+    that the service gave to the question is kept and raised again; one about the connection or
+    the key is not. Where the model may be asked, an answer that did not come to its end is asked
+    for again.
+    """
+
+    def __init__(
+        self,
+        model: Model | str,
+        recording: Recording | str | os.PathLike[str],
+        mode: str = "auto",
+        *,
+        timing: bool = False,
+    ) -> None:
+        if mode not in MODES:
+            raise ValueError(f"mode is {mode!r}; one of {', '.join(MODES)} was expected")
+        self.model = model if isinstance(model, Model) else resolve(model)
+        super().__init__(
+            self.model.model_name,
+            self.model.invoke_settings,
+            capabilities=self.model.capabilities,
+        )
+        self.provider = self.model.provider  # type: ignore[misc]  # it speaks for another
+        self.media_limits = self.model.media_limits  # type: ignore[misc]
+        self.recording = recording if isinstance(recording, Recording) else Recording(recording)
+        self.mode = mode
+        self.timing = timing
+        self._asked_again: set[str] = set()
+
+    def ready(self, messages: list[Message], **options: Any) -> Outgoing:
+        """Return `messages` as the model itself takes them.
+
+        Parameters
+        ----------
+        messages, options
+            See `Model.ready`.
+        """
+        return self.model.ready(messages, **options)
+
+    def stream(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Iterator[Event]:
+        """Yield the answer, from the file or as it comes.
+
+        Parameters
+        ----------
+        messages, tools, settings, kwargs
+            See `Model.invoke`.
+
+        Raises
+        ------
+        RecordingMiss
+            In the mode ``replay``, if the file has no answer to this.
+        """
+        if self.mode == "off":
+            yield from self.model.stream(messages, tools, settings, **kwargs)
+            return
+        asked, entry = self._look_up(messages, tools, settings)
+        if entry is not None:
+            passed = 0.0
+            for at, event in entry.events:
+                if self.timing:
+                    time.sleep(max(0.0, at - passed))
+                    passed = at
+                yield _timed(event, entry.seconds)
+            _end(entry, KeyboardInterrupt("The recorded answer was stopped here."))
+            return
+        taking = self._taking(asked)
+        answer = self.model.stream(messages, tools, settings, **kwargs)
+        with taking, closing(_closable(answer)) as events:
+            for event in events:
+                yield taking.take(event)
+
+    async def astream(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[Event]:
+        """Like `stream`, asynchronous.
+
+        Parameters
+        ----------
+        messages, tools, settings, kwargs
+            See `Model.invoke`.
+        """
+        asked, entry = (
+            ({}, None) if self.mode == "off" else self._look_up(messages, tools, settings)
+        )
+        if entry is not None:
+            passed = 0.0
+            for at, event in entry.events:
+                if self.timing:
+                    await asyncio.sleep(max(0.0, at - passed))
+                    passed = at
+                yield _timed(event, entry.seconds)
+            _end(entry, asyncio.CancelledError("The recorded answer was stopped here."))
+            return
+        taking = self._taking(asked) if self.mode != "off" else None
+        answer: Any = self.model.astream(messages, tools, settings, **kwargs)
+        async with aclosing(answer) as events:
+            if taking is None:
+                async for event in events:
+                    yield event
+                return
+            with taking:
+                async for event in events:
+                    yield taking.take(event)
+
+    def _look_up(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        settings: dict[str, Any] | None,
+    ) -> tuple[dict[str, Any], Entry | None]:
+        """Return the question, and its entry if that is the answer."""
+        merged = {**self.invoke_settings, **(settings or {})}
+        asked = canonical(self.name, messages, tools, merged)
+        key = key_of(asked)
+        if self.mode == "rerecord" and key not in self._asked_again:
+            return asked, None
+        entry = self.recording.get(key)
+        if self.mode == "replay":
+            if entry is None:
+                raise missed(self.recording, asked)
+            return asked, entry
+        return asked, entry if entry is not None and entry.is_whole else None
+
+    def _taking(self, asked: dict[str, Any]) -> _Taking:
+        keeps = self.mode != "auto"
+
+        def keep(entry: Entry) -> None:
+            if keeps:
+                self._asked_again.add(entry.key)
+                self.recording.put(entry)
+
+        return _Taking(asked, keep)
+
+
+class _Taking:
+    """Takes the events of one answer, and hands over the entry at its end, whatever that is."""
+
+    def __init__(self, asked: dict[str, Any], keep: Any) -> None:
+        self._asked = asked
+        self._keep = keep
+        self._events: list[Timed] = []
+        self._began = time.monotonic()
+
+    def take(self, event: Event) -> Event:
+        at = self._seconds()
+        event = _timed(event, at)
+        if not isinstance(event, Waiting):  # that is about this machine, not about the answer
+            self._events.append((at, event))
+        return event
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        failure: dict[str, Any] | None = None
+        if isinstance(error, ModelError):
+            if error.status is None or error.status in _REFUSED:
+                return
+            failure = error_record(error)
+        elif isinstance(error, Exception):
+            return
+        self._keep(
+            Entry(
+                key=key_of(self._asked),
+                asked=self._asked,
+                events=tuple(self._events),
+                seconds=self._seconds(),
+                stopped=error is not None and failure is None,
+                error=failure,
+            )
+        )
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._began, 2)
+
+
+def _timed(event: Event, seconds: float) -> Event:
+    """Return the end of an answer with the time that it took, so that replays tell the same."""
+    return replace(event, seconds=seconds) if isinstance(event, Finished) else event
+
+
+def _end(entry: Entry, stopped: BaseException) -> None:
+    if entry.stopped:
+        raise stopped
+    if (failure := entry.failure()) is not None:
+        raise failure
+
+
+def _closable(events: Iterator[Event]) -> Any:
+    """Return an iterator with `close`, which a plain one lacks."""
+    return events if hasattr(events, "close") else (event for event in events)
