@@ -107,9 +107,9 @@ def _alike(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> float:
     before, after = _last_text(recorded), _last_text(now)
     score: float = 4 * SequenceMatcher(None, before, after, autojunk=False).quick_ratio()
     score += 2 * (len(recorded.get("messages") or ()) == len(now.get("messages") or ()))
-    earlier: bool = (recorded.get("messages") or [])[:-1] == (now.get("messages") or [])[:-1]
+    earlier = (recorded.get("messages") or [])[:-1] == (now.get("messages") or [])[:-1]
     same = [recorded.get(name) == now.get(name) for name in ("model", "settings", "tools")]
-    return score + 2 * earlier + sum(same)
+    return float(score + 2 * earlier + sum(same))
 
 
 def _last_text(asked: Mapping[str, Any]) -> str:
