@@ -1,7 +1,4 @@
-"""A magic's line, to plain words and checked values, by a table of options.
-
-IPython does not expand these lines: braces and dollars are the person's own text.
-"""
+"""A magic's words, to plain words and checked values, by a table of options."""
 
 from __future__ import annotations
 
@@ -14,19 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from agentcell.errors import CellError
+from agentcell_magics.words import shown, tokens
+
+__all__ = ["HELP_WORDS", "Kind", "Option", "parse", "shown", "table", "tokens"]
 
 Kind: TypeAlias = Literal["flag", "text", "name", "pair", "number", "count", "choice"]
 
-_PIECE = re.compile(
-    r"(?P<blank>\s+)|(?P<bare>[^\s\"']+)"
-    r"|(?P<double>\"(?:\\[\"\\]|\\(?![\"\\])|[^\"\\])*\")|(?P<single>'[^']*')|(?P<open>[\"'])"
-)
+_LONG_DASH = re.compile("[\u2012-\u2015\u2212]+[a-z][a-z-]*(=.*)?", re.DOTALL)
+"""An option in which a chat or a word processor has put another dash."""
 
 HELP_WORDS = ("-h", "--help", "help")
 """What people type for help; a question mark shows it."""
-
-_LONGEST_SHOWN = 80
-"""Characters of what was typed that an error repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,39 +51,6 @@ class Option:
     choices: tuple[str, ...] = ()
 
 
-def tokens(line: str) -> list[str]:
-    r"""Return the line's words. Quotes keep blanks together; only \" and \\ are escapes in them.
-
-    >>> tokens('-i receipt="IMAGE:Till receipt" C:\\new')
-    ['-i', 'receipt=IMAGE:Till receipt', 'C:\\new']
-
-    Raises
-    ------
-    CellError
-        If a quote is not closed, or the line holds what cannot be sent.
-    """
-    from agentcell.safe_text import unsendable
-
-    if fault := unsendable(line):
-        raise CellError(f"The line holds {fault}.", fix="delete it, or type the line anew.")
-    words: list[str] = []
-    word: str | None = None
-    for piece in _PIECE.finditer(line):
-        if piece["blank"]:
-            words += [word] if word is not None else []
-            word = None
-        elif piece["open"]:
-            raise CellError(
-                f"A quote {piece['open']} is opened and not closed in: {shown(line.strip())}",
-                fix=f"add {piece['open']}.",
-            )
-        elif piece["double"]:
-            word = (word or "") + re.sub(r'\\(["\\])', r"\1", piece["double"][1:-1])
-        else:
-            word = (word or "") + (piece["bare"] or piece["single"][1:-1])
-    return [*words, word] if word is not None else words
-
-
 def parse(line: str, options: tuple[Option, ...], magic: str) -> tuple[list[str], dict[str, Any]]:
     """Return the line's plain words and its options by key; those not given are not there.
 
@@ -105,6 +67,11 @@ def parse(line: str, options: tuple[Option, ...], magic: str) -> tuple[list[str]
     while place < len(words):
         word = words[place]
         place += 1
+        if _LONG_DASH.fullmatch(word):
+            raise CellError(
+                f"{shown(word)} begins with a long dash.",
+                fix="type it anew: options begin with - or --.",
+            )
         if not word.startswith("-") or word == "-":
             plain.append(word)
             continue
@@ -131,14 +98,6 @@ def parse(line: str, options: tuple[Option, ...], magic: str) -> tuple[list[str]
             place += 1
         _keep(found, option, value)
     return plain, found
-
-
-def shown(typed: str) -> str:
-    """Return what was typed as an error repeats it: short, without control characters."""
-    from agentcell.safe_text import plain
-
-    text = plain(typed)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def _option(word: str, by_flag: Mapping[str, Option], magic: str) -> tuple[Option, str | None]:
