@@ -6,6 +6,7 @@ What goes out is made in `anthropic_encoder`, what comes back is read in `anthro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from agentcell.adapters.addresses import host_of
@@ -18,6 +19,9 @@ from agentcell.adapters.request import read_request
 from agentcell.adapters.sdk_client import SdkModel
 from agentcell.assets.limits import ANTHROPIC
 from agentcell.messages import Message
+
+VERSION = "2026-10-21"
+"""Of the API, as `anthropic_encoder` writes for it."""
 
 
 class AnthropicModel(SdkModel):
@@ -48,6 +52,7 @@ class AnthropicModel(SdkModel):
     default_url = "https://api.anthropic.com"
     headers_variable = "ANTHROPIC_CUSTOM_HEADERS"
     path = "/v1/messages"
+    protocol_headers = MappingProxyType({"anthropic-version": VERSION})
 
     def __init__(
         self,

@@ -19,9 +19,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from agentcell.adapters import failures
-from agentcell.adapters.answer import broken
-from agentcell.adapters.connection import shared_client
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.gemini_decoder import GeminiDecoder
 from agentcell.adapters.gemini_encoder import encode
@@ -29,8 +26,8 @@ from agentcell.adapters.gemini_settings import instead_of, is_older
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.remote import Prepared, RemoteModel
 from agentcell.adapters.request import read_request
+from agentcell.adapters.transport import post, refusal
 from agentcell.assets.limits import GEMINI
-from agentcell.errors import ModelError
 from agentcell.messages import Message
 
 if TYPE_CHECKING:
@@ -93,49 +90,26 @@ class GeminiModel(RemoteModel):
         """Send one request and return its answer, whose body is still to be read."""
         import httpx2
 
-        client = await shared_client()
-        origin, timeouts = prepared.origin, prepared.timeouts
-        limits = httpx2.Timeout(
-            timeouts.first_byte, connect=timeouts.connect, pool=timeouts.connect
+        origin = prepared.origin
+        # Another host would be sent the key too: the client keeps only Authorization back.
+        answer = await post(
+            prepared,
+            self._address(origin.address),
+            {"x-goog-api-key": origin.key},
+            follow_redirects=False,
         )
-        headers = httpx2.Headers(
-            {
-                "accept": "text/event-stream",
-                "content-type": "application/json",
-                "x-goog-api-key": origin.key,
-            }
-        )
-        headers.update(prepared.headers)
-        name = self.model_name if "/" in self.model_name else f"models/{self.model_name}"
-        url = f"{_versioned(origin.address)}/{quote(name)}:streamGenerateContent?alt=sse"
+        if answer.is_success:
+            return answer
+        failure = await refusal(answer, prepared)
         try:
-            request = client.build_request(
-                "POST", url, content=prepared.data, headers=headers, timeout=limits
-            )
-            # Another host would be sent the key too: the client keeps only Authorization back.
-            answer = await client.send(request, stream=True, follow_redirects=False)
-            failure = None if answer.is_success else await _failure(answer, origin)
-        except httpx2.HTTPError as error:
-            raise broken(error, origin, timeouts, timeouts.first_byte) from error
-        if failure is not None:
-            raise failure
-        return answer
+            answer.raise_for_status()
+        except httpx2.HTTPStatusError as error:
+            failure.__cause__ = failure.__cause__ or error
+        raise failure
 
-
-async def _failure(answer: httpx2.Response, origin: Origin) -> ModelError:
-    """Return the error that the service answered, with the client's own as its cause."""
-    import httpx2
-
-    try:
-        body = await answer.aread()
-    finally:
-        await answer.aclose()
-    failure = failures.from_answer(origin, answer.status_code, answer.headers, body)
-    try:
-        answer.raise_for_status()
-    except httpx2.HTTPStatusError as error:
-        failure.__cause__ = error
-    return failure
+    def _address(self, base_url: str) -> str:
+        name = self.model_name if "/" in self.model_name else f"models/{self.model_name}"
+        return f"{_versioned(base_url)}/{quote(name)}:streamGenerateContent?alt=sse"
 
 
 def _versioned(url: str) -> str:

@@ -25,6 +25,7 @@ class OpenAIProtocolModel(SdkModel):
     default_url = "https://api.openai.com/v1"
     headers_variable = "OPENAI_CUSTOM_HEADERS"
     account_headers = ("OpenAI-Organization", "OpenAI-Project")
+    account_variables = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
 
     def new_client(self, **options: Any) -> Any:
         """Return OpenAI's asynchronous client."""

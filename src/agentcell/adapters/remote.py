@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentcell.adapters import addresses, failures
 from agentcell.adapters.answer import Decoder, read_answer
+from agentcell.adapters.body import Body, written
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.failures import Origin
@@ -34,7 +34,7 @@ _PLACES = ("sent", "user", "refused")
 class Prepared:
     """One request, checked and ready to be sent as often as need be."""
 
-    data: bytes = field(repr=False)
+    body: Body
     headers: Mapping[str, str]
     timeouts: Timeouts
     policy: RetryPolicy
@@ -273,17 +273,20 @@ class RemoteModel(Model):
         origin = self._origin()
         headers = {**self._extra_headers, **(options.get("extra_headers") or {})}
         timeout, retries = options.get("timeout"), options.get("max_retries")
+        extra = options.get("extra_body") or {}
+
+        def encoded(ready: list[Message]) -> dict[str, Any]:
+            return _merged(_merged(self.encode(ready, tools, settings), self._extra_body), extra)
+
         try:
-            body = self.encode(self.ready(messages).messages, tools, settings)
-            body = _merged(_merged(body, self._extra_body), options.get("extra_body") or {})
-            text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            body = written(self.ready(messages).messages, encoded)
             _check_headers(headers)
         except (TypeError, ValueError, RecursionError) as problem:
             if isinstance(problem, AgentcellError):
                 raise
             raise failures.not_sendable(origin, str(problem)) from problem
         return Prepared(
-            data=text.encode("utf-8", "replace"),  # half a character cannot be sent
+            body=body,
             headers=headers,
             timeouts=self._timeouts if timeout is None else Timeouts.of(timeout),
             policy=self._policy if retries is None else RetryPolicy.of(retries),

@@ -31,7 +31,7 @@ class Content:
     their number.
     """
 
-    __slots__ = ("__weakref__", "_data", "_file", "digest", "size_bytes")
+    __slots__ = ("__weakref__", "_data", "_file", "_stamp", "digest", "size_bytes")
 
     digest: str
     size_bytes: int
@@ -41,6 +41,7 @@ class Content:
         self.size_bytes = size_bytes
         self._data = data
         self._file = file
+        self._stamp = _stamp(os.stat(file)) if file else None  # noqa: PTH116 (a path is a text here)
         if file:
             weakref.finalize(self, _remove, file, os.getpid())
 
@@ -120,18 +121,30 @@ class Content:
         Raises
         ------
         AttachmentError
-            If somebody removed the private file.
+            If somebody removed the private file, or wrote to it.
         """
         if self._data is not None:
             return io.BytesIO(self._data)
         try:
-            return Path(self._file).open("rb")
+            source = Path(self._file).open("rb")  # noqa: SIM115 (the caller closes it)
         except OSError as error:
             raise AttachmentError(
                 f"The copy of an attachment of {self.size_bytes:,} bytes is gone from"
                 f" {Path(self._file).parent.parent}: {error.strerror}.",
                 fix="attach the file again.",
             ) from error
+        if not self.is_unchanged(source):
+            source.close()
+            raise AttachmentError(
+                f"The copy of an attachment of {self.size_bytes:,} bytes, in"
+                f" {Path(self._file).parent.parent}, was changed by another program.",
+                fix="attach the file again.",
+            )
+        return source
+
+    def is_unchanged(self, source: BinaryIO) -> bool:
+        """Return whether nobody wrote to the file that `source`, from `open`, reads."""
+        return self._stamp is None or _stamp(os.fstat(source.fileno())) == self._stamp
 
     @property
     def file(self) -> str:
@@ -156,6 +169,11 @@ class Content:
 
     def __repr__(self) -> str:
         return f"Content(sha256:{self.digest[:12]}…, {self.size_bytes} bytes)"
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int]:
+    """Return what a later write to a file changes."""
+    return status.st_size, status.st_mtime_ns
 
 
 def _read_up_to(source: io.FileIO, expected: int, limit: int) -> bytes:
