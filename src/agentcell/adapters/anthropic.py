@@ -16,7 +16,7 @@ from agentcell.adapters.anthropic_settings import instead_of
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.request import read_request
-from agentcell.adapters.sdk_client import SdkModel
+from agentcell.adapters.upload_sdk import AnthropicUploads
 from agentcell.assets.limits import ANTHROPIC
 from agentcell.messages import Message
 
@@ -24,14 +24,15 @@ VERSION = "2026-10-21"
 """Of the API, as `anthropic_encoder` writes for it."""
 
 
-class AnthropicModel(SdkModel):
+class AnthropicModel(AnthropicUploads):
     """One model of Anthropic's, or of a server that speaks its Messages.
 
     Parameters
     ----------
     model_name, api_key, base_url, and all others
-        See `RemoteModel`. The key comes from ``ANTHROPIC_API_KEY``, else from
-        ``ANTHROPIC_AUTH_TOKEN``; the address, without ``/v1``, from ``ANTHROPIC_BASE_URL``.
+        See `RemoteModel`, and `UploadsFiles` for ``upload``. The key comes from
+        ``ANTHROPIC_API_KEY``, else from ``ANTHROPIC_AUTH_TOKEN``; the address, without
+        ``/v1``, from ``ANTHROPIC_BASE_URL``.
     citations
         Whether the answer says which sentences of an attached PDF it rests on.
 

@@ -14,36 +14,36 @@ only one that knows ``gemini-…-latest``. An address that ends in a version ove
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from agentcell.adapters.failures import Origin
+from agentcell.adapters.gemini_address import versioned
 from agentcell.adapters.gemini_decoder import GeminiDecoder
 from agentcell.adapters.gemini_encoder import encode
 from agentcell.adapters.gemini_settings import instead_of, is_older
 from agentcell.adapters.model import ModelCapabilities
-from agentcell.adapters.remote import Prepared, RemoteModel
+from agentcell.adapters.remote import Prepared
 from agentcell.adapters.request import read_request
 from agentcell.adapters.transport import post, refusal
+from agentcell.adapters.upload_gemini import GeminiUploads
 from agentcell.assets.limits import GEMINI
 from agentcell.messages import Message
 
 if TYPE_CHECKING:
     import httpx2
 
-VERSION = "v1beta"
 
-
-class GeminiModel(RemoteModel):
+class GeminiModel(GeminiUploads):
     """One model of Google's Gemini API.
 
     Parameters
     ----------
     model_name, api_key, base_url, and all others
-        See `RemoteModel`. The key comes from ``GOOGLE_API_KEY``, else from ``GEMINI_API_KEY``;
-        the address, with or without a version, from ``GOOGLE_GEMINI_BASE_URL``.
+        See `RemoteModel`, and `UploadsFiles` for ``upload``. The key comes from
+        ``GOOGLE_API_KEY``, else from ``GEMINI_API_KEY``; the address, with or without a
+        version, from ``GOOGLE_GEMINI_BASE_URL``.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class GeminiModel(RemoteModel):
     ) -> dict[str, Any]:
         """Return the body of the request. Nothing is sent."""
         request = read_request(self, messages, tools, settings, instead_of(self.model_name))
-        return encode(request, files_at=_versioned(self.base_url))
+        return encode(request, files_at=versioned(self.base_url))
 
     def decoder(self, origin: Origin) -> GeminiDecoder:
         """Return a decoder for one answer."""
@@ -109,8 +109,4 @@ class GeminiModel(RemoteModel):
 
     def _address(self, base_url: str) -> str:
         name = self.model_name if "/" in self.model_name else f"models/{self.model_name}"
-        return f"{_versioned(base_url)}/{quote(name)}:streamGenerateContent?alt=sse"
-
-
-def _versioned(url: str) -> str:
-    return url if re.search(r"/v\d+[a-z0-9]*$", url) else f"{url}/{VERSION}"
+        return f"{versioned(base_url)}/{quote(name)}:streamGenerateContent?alt=sse"

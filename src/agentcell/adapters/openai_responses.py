@@ -19,19 +19,20 @@ from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
 from agentcell.adapters.segments import kept_items, split_text
 from agentcell.adapters.settings import ToolChoice
+from agentcell.adapters.upload_sdk import OpenAIUploads
 from agentcell.assets.limits import OPENAI
 from agentcell.messages import Message, ToolCall
 from agentcell.modality import FieldModality
 
 
-class OpenAIModel(OpenAIProtocolModel):
+class OpenAIModel(OpenAIUploads, OpenAIProtocolModel):
     """One model of OpenAI's, by Responses. Images and PDFs go anywhere in a conversation.
 
     Parameters
     ----------
     model_name, api_key, base_url, and all others
-        See `RemoteModel`. The key comes from ``OPENAI_API_KEY``, the address from
-        ``OPENAI_BASE_URL``.
+        See `RemoteModel`, and `UploadsFiles` for ``upload``. The key comes from
+        ``OPENAI_API_KEY``, the address from ``OPENAI_BASE_URL``.
 
     Notes
     -----

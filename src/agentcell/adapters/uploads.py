@@ -1,0 +1,412 @@
+"""Attachments, to files at the service that a question names by their ids: each goes up once.
+
+What goes out is chosen and sent here; what a service's Files API wants is a subclass's, in
+`upload_sdk` and `upload_gemini`; what was sent is remembered in `upload_store`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import functools
+import os
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+from agentcell.adapters.body import Body
+from agentcell.adapters.events import Event, Retrying
+from agentcell.adapters.outgoing import Outgoing
+from agentcell.adapters.remote import Prepared, RemoteModel
+from agentcell.adapters.upload_failures import about, gone, tried
+from agentcell.adapters.upload_form import KEPT_SECONDS
+from agentcell.adapters.upload_messages import Attached
+from agentcell.adapters.upload_store import UPLOADS, Upload, account_of
+from agentcell.assets.asset import MediaAsset
+from agentcell.assets.limits import MediaLimits
+from agentcell.assets.prepare import Form
+from agentcell.errors import ModelError, Unsupported
+from agentcell.loop import LOOP
+from agentcell.messages import Message, media_blocks
+from agentcell.modality import FieldModality
+
+WHEN = ("never", "auto", "always")
+
+LARGE_BYTES = 4_000_000
+"""From here on ``auto`` uploads a file the first time already."""
+
+AT_ONCE = 4
+"""Files of one question that go up at the same moment."""
+
+_LOOK = 0.02
+"""Seconds between looks at an upload that another thread has under way."""
+
+T = TypeVar("T")
+
+Files: TypeAlias = dict[str, Upload]
+"""The files that a question names, by their digests."""
+
+
+class UploadsFiles(RemoteModel):
+    """A model whose service keeps files. ``upload`` says which attachments become such files.
+
+    Parameters
+    ----------
+    upload
+        ``never`` (the default): attachments go with each question. ``auto``: those of 4 MB and
+        more, those too large for one request together, and those that are sent a second time.
+        ``always``: all.
+    upload_cache
+        A folder, to remember there what was uploaded (in ``uploads.json``, without keys); else
+        only this process knows.
+
+    Notes
+    -----
+    The same content goes up once for each service, address and key, also if several threads ask
+    at once, and is then named by its id. The service is asked to delete it after 48 hours. A file
+    that the service no longer has goes up again, once, before any of the answer was shown.
+    """
+
+    file_limits: ClassVar[Mapping[str, int]] = {}
+    """Fields of `media_limits` that are otherwise for uploaded files."""
+
+    async def put_file(self, asset: MediaAsset, prepared: Prepared) -> Upload:
+        """Send one file.
+
+        Raises
+        ------
+        ModelError
+            If the service does not take it.
+        """
+        raise NotImplementedError
+
+    async def settle_file(self, upload: Upload, prepared: Prepared) -> None:
+        """Wait until a file that was sent can be asked about.
+
+        Raises
+        ------
+        ModelError
+            If the service cannot read it, or needs too long.
+        """
+
+    async def remove_file(self, upload: Upload, prepared: Prepared) -> None:
+        """Delete one file.
+
+        Raises
+        ------
+        ModelError
+            If the service does not; with status 404 if there is none.
+        """
+        raise NotImplementedError
+
+    def uploads(self) -> list[Upload]:
+        """Return the files that were uploaded with this model's key and are still there.
+
+        Of this process, and of the folder ``upload_cache``. Nothing is asked of the service.
+        """
+        return UPLOADS.all_of(account_of(self._origin()), self._folder)
+
+    def delete_uploads(self) -> list[Upload]:
+        """Delete these files at the service, and return them.
+
+        Raises
+        ------
+        ModelError
+            If the service fails to; what it had deleted until then is forgotten.
+        """
+        return LOOP.run(self.adelete_uploads())
+
+    async def adelete_uploads(self) -> list[Upload]:
+        """Like `delete_uploads`, without blocking the loop."""
+        prepared = self._prepared_for_files()
+        account = account_of(prepared.origin)
+        found = await self._kept(UPLOADS.all_of, account)
+        for upload in found:
+            try:
+                await tried(functools.partial(self.remove_file, upload, prepared), prepared)
+            except ModelError as error:
+                if error.status != 404 and not gone(error, [upload]):  # noqa: PLR2004
+                    raise
+            await self._kept(UPLOADS.forget, account, upload)
+        return found
+
+    def ready(
+        self,
+        messages: list[Message],
+        *,
+        detail: str = "original",
+        pdf_as: str = "pdf",
+        forms: Mapping[str, Form] | None = None,
+    ) -> Outgoing:
+        """Return `messages` with attachments as this model takes them. Nothing is sent.
+
+        Parameters
+        ----------
+        messages, detail, pdf_as, forms
+            See `Model.ready`. A note tells of each attachment that will be uploaded.
+        """
+        ready = super().ready(messages, detail=detail, pdf_as=pdf_as, forms=forms)
+        return ready if self.upload == "never" else self._with_notes(ready, messages)
+
+    def request_limits(self) -> MediaLimits:
+        """Return what one request may hold; what is uploaded does not count."""
+        limits = super().request_limits()
+        if self.upload == "never":
+            return limits
+        return replace(limits, request_bytes=_UNLIMITED, **self.file_limits)  # type: ignore[arg-type]
+
+    def astream(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> AsyncGenerator[Event]:
+        """Yield the answer as it comes. Closing the iterator closes the connection.
+
+        Parameters
+        ----------
+        messages, tools, settings, kwargs
+            See `RemoteModel.astream`.
+        """
+        if self.upload == "never":
+            return super().astream(messages, tools, settings, **kwargs)
+        return self._asked(messages, tools, settings, kwargs)
+
+    async def _asked(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        settings: dict[str, Any] | None,
+        options: dict[str, Any],
+    ) -> AsyncGenerator[Event]:
+        """Upload what is to be, ask, and do both again if the service has lost a file."""
+        attached, chosen, prepared = await self._plan(messages, tools, settings, options)
+        files: Files = {}
+        old: set[str] = set()
+        for last in (False, True):
+            async with contextlib.aclosing(self._up(chosen, files, prepared)) as steps:
+                async for step in steps:
+                    if isinstance(step, Retrying):
+                        yield step
+                    else:
+                        old.add(step)
+            began = False
+            named = attached.naming({digest: one.reference for digest, one in files.items()})
+            try:
+                answer = super().astream(named, tools, settings, **options)
+                async with contextlib.aclosing(answer):
+                    async for event in answer:
+                        began = began or not isinstance(event, Retrying)
+                        yield event
+            except ModelError as error:
+                lost = gone(error, [one for digest, one in files.items() if digest in old])
+                if last or began or not lost:
+                    raise
+                reason = error.problem
+                for one in lost:
+                    del files[one.digest]
+                    await self._kept(UPLOADS.forget, account_of(prepared.origin), one)
+            else:
+                return
+            yield Retrying(2, 0.0, reason)
+
+    async def _plan(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        settings: dict[str, Any] | None,
+        options: dict[str, Any],
+    ) -> tuple[Attached, dict[str, MediaAsset], Prepared]:
+        """Choose what goes up, once all else about the request is found to be right."""
+        if not isinstance(messages, (list, tuple)):
+            messages = [messages]  # no messages: refused below
+        attached = Attached.to(self.ready(messages).messages)
+        account = account_of(self._origin())
+        known = {
+            digest: await self._kept(UPLOADS.find, account, digest)
+            for digest in dict.fromkeys(asset.fingerprint() for asset in attached.at.values())
+        }
+        chosen = self._chosen(attached, account, {one for one, upload in known.items() if upload})
+        named = attached.naming(dict.fromkeys(chosen, "file-0"))
+        prepared = self._prepare(named, tools, settings, options)
+        for digest in known:
+            UPLOADS.see(account, digest)
+        return attached, chosen, prepared
+
+    def _chosen(
+        self, attached: Attached, account: str | None, known: set[str]
+    ) -> dict[str, MediaAsset]:
+        """Return the attachments that are to be files, by digest; nothing is remembered."""
+        fit = [asset for asset in attached.at.values() if self._takes_ids(asset.modality)]
+        if self.upload == "always":
+            return {asset.fingerprint(): asset for asset in fit}
+        count = Counter(asset.fingerprint() for asset in fit)
+        chosen = {
+            digest: asset
+            for asset in fit
+            if (digest := asset.fingerprint()) in known
+            or count[digest] > 1
+            or _size(asset) >= LARGE_BYTES
+            or (account is not None and UPLOADS.seen(account, digest))
+        }
+        rest = sorted((one for one in fit if one.fingerprint() not in chosen), key=_size)
+        beside = [one for one in attached.at.values() if not self._takes_ids(one.modality)]
+        room = super().request_limits().request_bytes
+        while rest and sum(_base64_size(one) for one in (*rest, *beside)) > room:
+            largest = rest.pop()
+            chosen[largest.fingerprint()] = largest
+        return chosen
+
+    async def _up(
+        self, chosen: Mapping[str, MediaAsset], files: Files, prepared: Prepared
+    ) -> AsyncGenerator[Retrying | str]:
+        """Fill `files` with all that is `chosen`; yield retries, and what was there before."""
+        steps: asyncio.Queue[Retrying | str | None] = asyncio.Queue()
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def one(digest: str, asset: MediaAsset) -> None:
+            async with places:
+                files[digest] = await self._upload(digest, asset, prepared, steps.put_nowait)
+
+        async def all_of_them() -> None:
+            async with asyncio.TaskGroup() as group:
+                for digest, asset in chosen.items():
+                    if digest not in files:
+                        group.create_task(one(digest, asset))
+
+        work = asyncio.create_task(all_of_them())
+        work.add_done_callback(lambda _: steps.put_nowait(None))
+        try:
+            while (step := await steps.get()) is not None:
+                yield step
+            try:
+                await work
+            except BaseExceptionGroup as group:
+                raise group.exceptions[0] from group.exceptions[0].__cause__
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def _upload(
+        self,
+        digest: str,
+        asset: MediaAsset,
+        prepared: Prepared,
+        tell: Callable[[Retrying | str], None],
+    ) -> Upload:
+        """Return the file of `asset`; sent now, unless it is there or another is sending it."""
+        account = account_of(prepared.origin)
+        while True:
+            if known := await self._kept(UPLOADS.find, account, digest):
+                tell(digest)
+                return known
+            flight, own = UPLOADS.take_off(account, digest)
+            if own:
+                break
+            while not flight.landed:  # noqa: ASYNC110 (it lands in another thread, perhaps)
+                await asyncio.sleep(_LOOK)
+            if flight.error is not None:
+                raise copy.copy(flight.error)
+        failure: Exception | None = None
+        try:
+            # It may have landed between the look for it and the take-off.
+            if known := await self._kept(UPLOADS.find, account, digest):
+                tell(digest)
+                return known
+            upload = await tried(lambda: self.put_file(asset, prepared), prepared, tell)
+            await tried(lambda: self.settle_file(upload, prepared), prepared, tell)
+            await self._kept(UPLOADS.keep, account, upload)
+        except ModelError as error:
+            failure = about(error, asset, prepared.origin)
+            raise failure from error.__cause__
+        else:
+            return upload
+        finally:
+            UPLOADS.land(account, digest, failure)
+
+    def _prepared_for_files(self) -> Prepared:
+        """Return what a request about files alone needs."""
+        return Prepared(
+            body=Body(()),
+            headers=self._extra_headers,
+            timeouts=self._timeouts,
+            policy=self._policy,
+            origin=self._origin(),
+        )
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self.upload_cache is None else Path(self.upload_cache).expanduser()
+
+    async def _kept(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Call a method of the store, in a thread where it reads or writes a file."""
+        if (folder := self._folder) is None:
+            return work(*arguments)
+        return await asyncio.to_thread(work, *arguments, folder)
+
+    def _takes_ids(self, modality: FieldModality) -> bool:
+        able = self.capabilities
+        if modality is FieldModality.IMAGE:
+            return able.image_input and "file_id" in able.image_sources
+        return able.pdf_input and "file_id" in able.pdf_sources
+
+    def _check_upload(self) -> None:
+        if self.upload not in WHEN:
+            raise ValueError(f"upload is {self.upload!r}; one of {WHEN} was expected")
+        folder = self.upload_cache
+        if folder is not None and not isinstance(folder, (str, os.PathLike)):
+            raise TypeError(f"upload_cache is {folder!r}; the path of a folder was expected")
+        kinds = (FieldModality.IMAGE, FieldModality.PDF)
+        if self.upload != "never" and not any(map(self._takes_ids, kinds)):
+            raise Unsupported(
+                f"{self.name} takes no file ids; upload={self.upload!r} was given.",
+                fix="leave upload out, or let capability_overrides allow the source 'file_id'.",
+                provider=self.provider,
+                model=self.model_name,
+            )
+
+    def _with_notes(self, ready: Outgoing, messages: list[Message]) -> Outgoing:
+        """Return `ready` with a note of each attachment that is not at the service yet."""
+        try:
+            account = account_of(self._origin())
+        except ModelError:
+            account = None  # no key: said when it is asked
+        attached = Attached.to(ready.messages)
+        there = {
+            digest
+            for digest in {asset.fingerprint() for asset in attached.at.values()}
+            if account is not None and UPLOADS.find(account, digest)
+        }
+        chosen = self._chosen(attached, account, there)
+        notes_of = dict(ready.notes_of)
+        given, sent = list(media_blocks(messages)), list(media_blocks(ready.messages))
+        if len(given) != len(sent):
+            given = sent  # pages in the place of a PDF: each for itself
+        for before, after in zip(given, sent, strict=True):
+            if after.fingerprint in chosen and after.fingerprint not in there:
+                old = notes_of.get(before.fingerprint, ())
+                note = self._note(after.asset)
+                notes_of[before.fingerprint] = (*(one for one in old if one != note), note)
+        notes = tuple(dict.fromkeys(note for each in notes_of.values() for note in each))
+        return replace(ready, notes=notes, notes_of=notes_of)
+
+    def _note(self, asset: MediaAsset) -> str:
+        return (
+            f"{asset.default_filename} is uploaded to {self.media_limits.provider} once, and"
+            f" deleted there after {KEPT_SECONDS // 3600} hours."
+        )
+
+
+_UNLIMITED = 2**63
+
+
+def _size(asset: MediaAsset) -> int:
+    return asset.size_bytes or 0
+
+
+def _base64_size(asset: MediaAsset) -> int:
+    return (_size(asset) + 2) // 3 * 4
