@@ -1,16 +1,20 @@
-"""Scripts, to real HTTP servers on loopback that play them: for tests of models and their users.
+"""For tests of models and of what is built on them: scripted servers, a fake model, one suite.
 
-A server records every request and answers with its replies in order; the last one repeats::
+Servers speak a provider's protocol on loopback, over real HTTP, and record what they are asked::
 
-    with ChatServer(Reply("Hel", "lo"), Reply(status=429, headers={"Retry-After": "0"})) as server:
+    with ChatServer() as server:
+        server.fail(429, retry_after=0).reply("Hel", "lo")
         model = LegacyOpenAIModel("m", api_key="sk-test", base_url=server.url)
-        model.invoke([{"role": "user", "content": "Hi"}])
+        assert model.invoke([{"role": "user", "content": "Hi"}])["content"] == "Hello"
     assert server.requests[0].body["model"] == "m"
 
-Faults are part of a reply: `stall`, `cut`, `error`, `status`, `raw`, `split_bytes`, `newline`.
+`FakeModel` needs no server. `agentcell.testing.conformance` is what every adapter must pass.
 """
 
+import sys
+
 from agentcell.testing.anthropic_server import AnthropicServer
+from agentcell.testing.fake_model import Asked, FakeModel
 from agentcell.testing.gemini_server import GeminiServer
 from agentcell.testing.openai_servers import ChatServer, ResponsesServer
 from agentcell.testing.ports import SilentPort, unused_url
@@ -19,8 +23,10 @@ from agentcell.testing.replies import Call, Reply, Request, Script, failure
 
 __all__ = [
     "AnthropicServer",
+    "Asked",
     "Call",
     "ChatServer",
+    "FakeModel",
     "GeminiServer",
     "ProviderServer",
     "Reply",
@@ -31,3 +37,6 @@ __all__ = [
     "failure",
     "unused_url",
 ]
+
+if _pytest := sys.modules.get("pytest"):  # then a check that fails shows its values
+    _pytest.register_assert_rewrite("agentcell.testing.conformance")

@@ -29,6 +29,8 @@ class AnthropicServer(ProviderServer):
 
     path = "/v1/messages"
     request_id_header = "request-id"
+    ends = frozenset({"length", "refusal"})
+    extras = ({"service_tier": "auto"}, {"metadata": {"user_id": "b"}})
 
     def events(self, reply: Reply, model: str) -> Iterator[bytes]:
         """Yield a streamed answer; see `Scripted.events`."""

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from agentcell.adapters.events import (
@@ -21,8 +21,8 @@ from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.messages import Message
 from agentcell.testing.replies import Call, Reply, pieces
 
-_ON_THE_WIRE = ("stall", "cut", "clean_cut", "reset", "error", "raw")
-"""Faults of a `Reply` that only a server can have."""
+_SAID = ("calls", "thinking", "refusal", "finish", "usage", "delay")
+"""What of a `Reply` a model can say itself; the rest is a server's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class FakeModel(Model):
 
     def _named(self, event: Event) -> Event:
         if isinstance(event, Finished) and not event.model:
-            return Finished(event.reason, self.model_name, event.request_id, event.opaque)
+            return replace(event, model=self.model_name)
         return event
 
 
@@ -152,8 +152,11 @@ def _played(answer: Told) -> tuple[float, list[Event | BaseException]]:
         answer = Reply(*pieces(answer, 3))
     if not isinstance(answer, Reply):
         return 0.0, list(answer)
-    if wrong := [name for name in _ON_THE_WIRE if getattr(answer, name) is not None]:
-        raise ValueError(f"{wrong[0]} is a server's fault; a list of events was expected")
+    if Reply(*answer.text, **{name: getattr(answer, name) for name in _SAID}) != answer:
+        raise ValueError(
+            f"of a Reply, a fake model plays the text and {', '.join(_SAID)}; for an answer that"
+            " breaks off give a list of events and an error"
+        )
     events: list[Event | BaseException] = [ThinkingDelta(piece) for piece in answer.thinking]
     events += [TextDelta(piece) for piece in (answer.text or filter(None, [answer.refusal]))]
     for index, call in enumerate(answer.calls):

@@ -28,6 +28,8 @@ class GeminiServer(ProviderServer):
 
     path = ":streamGenerateContent"
     request_id_header = "x-goog-nothing"  # the answer names itself, in its body
+    ends = frozenset({"length", "content_filter"})
+    extras = ({"serviceTier": "flex"}, {"generationConfig": {"seed": 7}})
 
     def serves(self, path: str) -> bool:
         """Return whether questions to the model go to `path`."""

@@ -35,6 +35,13 @@ class ProviderServer(Scripted):
     path: ClassVar[str] = ""
     model: ClassVar[str] = "scripted-model"
     request_id_header: ClassVar[str] = "x-request-id"
+    ends: ClassVar[frozenset[str]] = frozenset({"length", "content_filter", "refusal"})
+    """The ways to end, but for the usual ones, that the protocol can say."""
+    extras: ClassVar[tuple[dict[str, Any], dict[str, Any]]] = (
+        {"user": "me"},
+        {"metadata": {"a": "b"}},
+    )
+    """Fields of a body that no setting stands for."""
 
     def __init__(self, *replies: Script, key: str = "") -> None:
         super().__init__(*replies)

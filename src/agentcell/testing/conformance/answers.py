@@ -15,9 +15,11 @@ from agentcell.adapters.events import (
     gather,
 )
 from agentcell.testing import Call, Reply
+from agentcell.testing.conformance.check import Check, needs
 from agentcell.testing.conformance.subject import HI, TOOLS, Subject
 
 
+@needs("server", "options", "streaming")
 def a_streamed_answer_is_the_whole_answer(subject: Subject) -> None:
     with subject.talking(Reply("Hel", "lo, ", "wörld 🎉", usage=(3, 5, 2, 1))) as (model, _):
         events = list(model.stream(HI))
@@ -33,13 +35,14 @@ def a_streamed_answer_is_the_whole_answer(subject: Subject) -> None:
     assert result["assistant_message"]["content"] == "Hello, wörld 🎉"
     assert result["finish_reason"] == "stop"
     assert result["request_id"] == "req_1"
-    assert result["model"] == subject.model_name
+    assert result["model"] == model.model_name
     assert result["raw_response"]
     assert result["usage"] == Usage(
         input_tokens=3, output_tokens=5, cached_tokens=2, reasoning_tokens=1
     )
 
 
+@needs("server", "options", "streaming")
 def asynchronous_calls_give_the_same(subject: Subject) -> None:
     async def both(model: Any) -> tuple[list[Event], dict[str, Any]]:
         return [event async for event in model.astream(HI)], await model.ainvoke(HI)
@@ -52,11 +55,13 @@ def asynchronous_calls_give_the_same(subject: Subject) -> None:
         gc.collect()
 
 
+@needs("server", "options", "streaming")
 def an_answer_without_usage_has_none(subject: Subject) -> None:
     with subject.talking(Reply("x", usage=None)) as (model, _):
         assert model.invoke(HI)["usage"] is None
 
 
+@needs("server", "options", "streaming")
 def thinking_is_kept_apart_from_the_answer(subject: Subject) -> None:
     with subject.talking(Reply("42", thinking=["Let me ", "think."])) as (model, _):
         result = model.invoke(HI)
@@ -65,6 +70,7 @@ def thinking_is_kept_apart_from_the_answer(subject: Subject) -> None:
     assert result["thinking"] == "Let me think."
 
 
+@needs("server", "options", "streaming")
 def an_empty_answer_is_an_answer(subject: Subject) -> None:
     with subject.talking(Reply()) as (model, _):
         result = model.invoke(HI)
@@ -74,6 +80,7 @@ def an_empty_answer_is_an_answer(subject: Subject) -> None:
     assert result["finish_reason"] == "stop"
 
 
+@needs("server", "options", "streaming", "tools")
 def a_tool_round_goes_there_and_back(subject: Subject) -> None:
     calls = [Call("weather", '{"town": "Kyōto"}', "call_a"), Call("clock", "{}", "call_b")]
     with subject.talking(Reply("Let me look.", calls=calls), "It rains.") as (model, server):
@@ -97,6 +104,7 @@ def a_tool_round_goes_there_and_back(subject: Subject) -> None:
         assert expected in sent
 
 
+@needs("server", "options", "streaming", "tools")
 def arguments_that_are_no_json_are_kept_for_the_model(subject: Subject) -> None:
     bad = Reply(calls=[Call("weather", '{"town":')])
     with subject.talking(bad, "Sorry.") as (model, server):
@@ -110,13 +118,15 @@ def arguments_that_are_no_json_are_kept_for_the_model(subject: Subject) -> None:
     assert len(server.requests) == 2
 
 
+@needs("server", "options", "streaming")
 def each_way_to_end_has_its_reason(subject: Subject) -> None:
     replies = {
         "length": Reply("cut off he", finish="length"),
         "content_filter": Reply("not this", finish="content_filter"),
         "refusal": Reply(refusal="I won't."),
     }
-    for reason in sorted(subject.ends):
+    assert subject.server is not None
+    for reason in sorted(subject.server.ends):
         reply = replies[reason]
         with subject.talking(reply) as (model, server):
             result = model.invoke(HI)
@@ -125,6 +135,7 @@ def each_way_to_end_has_its_reason(subject: Subject) -> None:
         assert len(server.requests) == 1  # no failure, to be tried again
 
 
+@needs("server", "options", "streaming", "tools")
 def a_whole_document_is_read_where_a_stream_was_asked_for(subject: Subject) -> None:
     calls = [Call("weather", '{"town": "Oslo"}')]
     replies = [Reply("All of it.", whole=True), Reply(calls=calls, whole=True)]
@@ -136,6 +147,7 @@ def a_whole_document_is_read_where_a_stream_was_asked_for(subject: Subject) -> N
     assert tools["content"][0]["arguments"] == {"town": "Oslo"}
 
 
+@needs("server", "options", "streaming")
 def pieces_may_end_anywhere(subject: Subject) -> None:
     text = ("naïve ", "票据 ", "🎉 end")
     for newline in ("\n", "\r\n", "\r"):
@@ -145,7 +157,7 @@ def pieces_may_end_anywhere(subject: Subject) -> None:
                 assert model.invoke(HI)["content"] == "".join(text), (newline, split)
 
 
-CHECKS = [
+CHECKS: list[Check] = [
     a_streamed_answer_is_the_whole_answer,
     asynchronous_calls_give_the_same,
     an_answer_without_usage_has_none,

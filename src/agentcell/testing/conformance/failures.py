@@ -6,8 +6,6 @@ import contextlib
 import traceback
 from typing import Any
 
-import pytest
-
 from agentcell.adapters.events import (
     Event,
     Retrying,
@@ -29,9 +27,12 @@ from agentcell.errors import (
     UnknownModel,
 )
 from agentcell.testing import Call, Reply, failure
-from agentcell.testing.conformance.subject import HI, KEY, TOOLS, TYPED, Subject, event_of_piece
+from agentcell.testing.conformance.check import Check, needs
+from agentcell.testing.conformance.raising import raises
+from agentcell.testing.conformance.subject import HI, TOOLS, TYPED, Subject, event_of_piece
 
 
+@needs("server", "options", "streaming", "tools")
 def a_stream_that_stops_early_is_never_an_answer(subject: Subject) -> None:
     text = ("one", "two")
     with subject.talking(Reply(*text, calls=[Call("clock")])) as (model, server):
@@ -57,16 +58,18 @@ def a_stream_that_stops_early_is_never_an_answer(subject: Subject) -> None:
     assert ends <= 4, "few events may come after the end"
 
 
+@needs("server", "options", "streaming")
 def a_partial_answer_is_shown_before_its_error(subject: Subject) -> None:
     with subject.talking(Reply("one", "two", cut=event_of_piece(subject, 2))) as (model, server):
         seen: list[Event] = []
-        with pytest.raises(StreamTruncated, match="after 3 characters"):
+        with raises(StreamTruncated, match="after 3 characters"):
             seen.extend(model.stream(HI))
 
     assert seen == [TextDelta("one")]
     assert len(server.requests) == 1  # never asked again once something was shown
 
 
+@needs("server", "options", "streaming")
 def statuses_have_their_errors(subject: Subject) -> None:
     cases: list[tuple[Reply, type[ModelError], bool]] = [
         (failure(400, "bad field"), BadRequest, False),
@@ -90,7 +93,7 @@ def statuses_have_their_errors(subject: Subject) -> None:
     ]
     for reply, kind, retryable in cases:
         with subject.talking(reply, max_retries=0) as (model, server):
-            with pytest.raises(ModelError) as caught:
+            with raises(ModelError) as caught:
                 model.invoke(HI)
             server.then("fine")
             assert model.invoke(HI)["content"] == "fine"
@@ -98,7 +101,7 @@ def statuses_have_their_errors(subject: Subject) -> None:
         assert type(error) is kind, (reply.status, error)
         assert error.status == reply.status
         assert error.retryable is retryable, (reply.status, error)
-        assert error.model == subject.model_name
+        assert error.model == model.model_name
         assert error.provider
         assert error.fix
         assert error.__cause__ is not None
@@ -107,37 +110,38 @@ def statuses_have_their_errors(subject: Subject) -> None:
         assert len(str(error).splitlines()) <= 4
     with (
         subject.talking(failure(429, "wait", retry_after="7"), max_retries=0) as (model, _),
-        pytest.raises(RateLimited) as limited,
+        raises(RateLimited) as limited,
     ):
         model.invoke(HI)
     assert limited.value.retry_after == 7
     assert limited.value.request_id == "req_fail"
 
 
+@needs("server", "options", "streaming")
 def no_key_is_in_any_text(subject: Subject) -> None:
-    said = (
-        f"Incorrect API key provided: {KEY}, sk-proj-abcd****************wxyz. Header Bearer {KEY}"
-    )
-    page = f"<html><body>{KEY}</body></html>"
+    other = "sk-proj-abcd****************wxyz"
+    said = f"Incorrect API key provided: {subject.key}, {other}. Header Bearer {subject.key}"
+    page = f"<html><body>{subject.key}</body></html>"
     replies = [
         failure(401, said),
         failure(400, said),
         Reply(status=500, raw=page),
         Reply(raw=page, headers={"content-type": "text/html"}),
-        Reply(raw=f"data: {KEY}\n\n", headers={"content-type": "text/event-stream"}),
+        Reply(raw=f"data: {subject.key}\n\n", headers={"content-type": "text/event-stream"}),
         Reply("x", error={"message": said, "code": "server_error"}, error_after=1),
     ]
     for reply in replies:
         with subject.talking(reply, max_retries=0) as (model, _):
-            with pytest.raises(ModelError) as caught:
+            with raises(ModelError) as caught:
                 model.invoke(HI)
             shown = "".join(traceback.format_exception(caught.value))
             shown += repr(caught.value) + repr(model) + str(model.__dict__.get("capabilities"))
             shown += "".join(caught.value._render_traceback_()) + str(caught.value.__dict__)
-        assert KEY not in shown
+        assert subject.key not in shown
         assert "wxyz" not in shown
 
 
+@needs("server", "options", "streaming")
 def what_may_pass_is_tried_again_in_sight(subject: Subject) -> None:
     busy = failure(503, "busy")
     limited = failure(429, "wait", retry_after="0")
@@ -152,16 +156,18 @@ def what_may_pass_is_tried_again_in_sight(subject: Subject) -> None:
     assert server.bodies[0] == server.bodies[2]
 
 
+@needs("server", "options", "streaming")
 def a_failure_that_lasts_ends_in_its_error(subject: Subject) -> None:
     with (
         subject.talking(failure(500, "always")) as (model, server),
-        pytest.raises(ServiceError, match="always"),
+        raises(ServiceError, match="always"),
     ):
         model.invoke(HI)
 
     assert len(server.requests) == 3
 
 
+@needs("server", "options", "streaming")
 def what_cannot_pass_is_not_tried_again(subject: Subject) -> None:
     for reply in (
         failure(400, "x"),
@@ -170,11 +176,12 @@ def what_cannot_pass_is_not_tried_again(subject: Subject) -> None:
         failure(429, "x", code="insufficient_quota"),
         failure(429, "x", retry_after="3600"),  # nobody waits for an hour
     ):
-        with subject.talking(reply) as (model, server), pytest.raises(ModelError):
+        with subject.talking(reply) as (model, server), raises(ModelError):
             model.invoke(HI)
         assert len(server.requests) == 1, reply
 
 
+@needs("server", "options", "streaming")
 def an_error_in_the_stream_has_its_type(subject: Subject) -> None:
     cases: list[tuple[dict[str, Any], type[ModelError], int]] = [
         ({"message": "slow down", "code": "rate_limit_exceeded"}, RateLimited, 3),
@@ -186,17 +193,18 @@ def an_error_in_the_stream_has_its_type(subject: Subject) -> None:
     for error, kind, requests in cases:
         with (
             subject.talking(Reply("x", error=error, error_after=1)) as (model, server),
-            pytest.raises(ModelError) as caught,
+            raises(ModelError) as caught,
         ):
             model.invoke(HI)
         assert type(caught.value) is kind, error
         assert len(server.requests) == requests, error
     late = Reply("x", error={"message": "oops"}, error_after=event_of_piece(subject, 2))
-    with subject.talking(late) as (model, server), pytest.raises(ServiceError, match="oops"):
+    with subject.talking(late) as (model, server), raises(ServiceError, match="oops"):
         model.invoke(HI)
     assert len(server.requests) == 1
 
 
+@needs("server", "options", "streaming")
 def what_is_no_answer_is_a_service_error(subject: Subject) -> None:
     stream = {"content-type": "text/event-stream"}
     replies = [
@@ -213,19 +221,19 @@ def what_is_no_answer_is_a_service_error(subject: Subject) -> None:
     ]
     for reply in replies:
         with subject.talking(reply) as (model, server):
-            with pytest.raises(ServiceError):
+            with raises(ServiceError):
                 model.invoke(HI)
             server.then("fine")
             assert model.invoke(HI)["content"] == "fine"
         assert len(server.requests) == 2, reply
     with (
         subject.talking(Reply(raw="", headers=stream), max_retries=0) as (model, _),
-        pytest.raises(StreamTruncated, match="after 0 characters"),
+        raises(StreamTruncated, match="after 0 characters"),
     ):
         model.invoke(HI)
 
 
-CHECKS = [
+CHECKS: list[Check] = [
     a_stream_that_stops_early_is_never_an_answer,
     a_partial_answer_is_shown_before_its_error,
     statuses_have_their_errors,

@@ -1,15 +1,18 @@
-"""An adapter under test, and what all checks of the conformance suite share."""
+"""An adapter under test: how it is made, who answers it, and what it can do."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.adapters.retry import RetryPolicy
 from agentcell.errors import ConnectionFailed, ServiceError, StreamTruncated
-from agentcell.testing import ProviderServer, Reply
+from agentcell.testing.provider_server import ProviderServer
 
 KEY = "sk-conformance-0123456789abcdef"
 HI = [{"role": "user", "content": "Hi"}]
@@ -28,40 +31,126 @@ TOOLS = [
 SOON = RetryPolicy(max_retries=2, first_wait=0.01, longest_wait=0.02)
 TYPED = (StreamTruncated, ConnectionFailed, ServiceError)
 """What a broken answer may end in."""
+NOWHERE = "http://127.0.0.1:9/v1"
+"""An address for a model that is asked nothing."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An adapter under test: how it is made, who answers it, and what its bodies must be."""
+    """An adapter under test.
 
-    model_class: Callable[..., Any]
-    server: type[ProviderServer]
-    check_body: Callable[[Mapping[str, Any]], None]
-    model_name: str = "scripted-model"
-    key_header: tuple[str, str] = ("authorization", f"Bearer {KEY}")
-    """Where the key stands in a request."""
-    ends: frozenset[str] = frozenset({"length", "content_filter", "refusal"})
-    """The ways to end, but for the usual ones, that the protocol can say."""
-    extras: tuple[dict[str, Any], dict[str, Any]] = ({"user": "me"}, {"metadata": {"a": "b"}})
-    """Fields of a body that no setting stands for."""
+    Parameters
+    ----------
+    make
+        ``make(server_url)`` returns a new model that talks to the server at that address; its key
+        is `key`. One that has no server may take no argument. One that also takes ``**options``
+        hands them to the model, which takes all that `RemoteModel` takes: then how it waits,
+        retries and sends extras is checked, too.
+    server
+        The class of the server that speaks the adapter's protocol, or None.
+    check_body
+        Called with the body of each request; raises if the service would not take it.
+    key
+        What stands for an API key.
+    """
 
-    def model(self, server: ProviderServer | str, **options: Any) -> Any:
-        """Return a model that talks to `server`."""
+    make: Callable[..., Model]
+    server: type[ProviderServer] | None = None
+    check_body: Callable[[Mapping[str, Any]], None] | None = None
+    key: str = KEY
+
+    def model(self, server: ProviderServer | str = NOWHERE, **options: Any) -> Any:
+        """Return a model that talks to `server`.
+
+        Parameters
+        ----------
+        server
+            One that runs, or an address.
+        options
+            For the model's constructor, if `make` takes any.
+        """
         url = server if isinstance(server, str) else server.url
-        options = {"max_retries": SOON, "timeout": 5.0} | options
-        return self.model_class(self.model_name, KEY, url, **options)
+        arguments = (url,) if self._takes_url else ()
+        if self.takes_options:
+            options = {"max_retries": SOON, "timeout": 5.0} | options
+        model = self.make(*arguments, **options)
+        if not isinstance(model, Model):
+            raise TypeError(f"make() returned {model!r:.80}; a Model was expected")
+        return model
 
     @contextlib.contextmanager
     def talking(self, *replies: Any, **options: Any) -> Iterator[tuple[Any, ProviderServer]]:
-        """Give a model and its server; at the end all bodies that were sent are checked."""
+        """Give a model and its server; at the end all bodies that were sent are checked.
+
+        Parameters
+        ----------
+        replies
+            For the server.
+        options
+            For the model.
+        """
+        assert self.server is not None, "this check needs a server"
         with self.server(*replies) as server:
             yield self.model(server, **options), server
             for request in server.requests:
-                if request.method == "POST":
+                if request.method == "POST" and self.check_body is not None:
                     self.check_body(request.body)
+
+    @contextlib.contextmanager
+    def asked(self) -> Iterator[Any]:
+        """Give a model that has something to answer with, be it served or not."""
+        if self.server is None:
+            yield self.model()
+        else:
+            with self.talking("It is ", "well.") as (model, _):
+                yield model
+
+    @cached_property
+    def takes_options(self) -> bool:
+        """Whether `make` takes any keyword."""
+        kinds = {parameter.kind for parameter in self._parameters}
+        return inspect.Parameter.VAR_KEYWORD in kinds
+
+    @property
+    def _takes_url(self) -> bool:
+        places = (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            inspect.Parameter.VAR_POSITIONAL,
+        )
+        return any(parameter.kind in places for parameter in self._parameters)
+
+    @property
+    def _parameters(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self.make).parameters.values())
+
+    @cached_property
+    def able(self) -> ModelCapabilities:
+        """What the model declares to take."""
+        return self._sample.capabilities
+
+    @cached_property
+    def streams(self) -> bool:
+        """Whether it declares to stream, and does more than to give `invoke`'s answer in one."""
+        kind = type(self._sample)
+        own = kind.stream is not Model.stream or kind.astream is not Model.astream
+        return own and self.able.streaming
+
+    @cached_property
+    def _sample(self) -> Model:
+        model: Model = self.model()
+        return model
 
 
 def event_of_piece(subject: Subject, piece: int) -> int:
-    """Return the number of the event that holds the given piece of a text."""
-    events = list(subject.server().events(Reply("P-1-P", "P-2-P"), "m"))
-    return next(i for i, event in enumerate(events) if f"P-{piece}-P".encode() in event)
+    """Return the number of the event that holds the given piece of a text.
+
+    Parameters
+    ----------
+    subject
+        Whose protocol.
+    piece
+        Counted from 1.
+    """
+    assert subject.server is not None
+    return subject.server().event_of_piece(piece)

@@ -9,8 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import (
     TextDelta,
@@ -20,23 +18,27 @@ from agentcell.errors import (
     Timeout,
 )
 from agentcell.testing import Reply, Request, SilentPort, unused_url
+from agentcell.testing.conformance.check import Check, needs
+from agentcell.testing.conformance.raising import raises
 from agentcell.testing.conformance.subject import HI, Subject, event_of_piece
 
 
+@needs("server", "options", "streaming")
 def nobody_there_is_said_at_once(subject: Subject) -> None:
     model = subject.model(unused_url())
     began = time.monotonic()
 
-    with pytest.raises(ConnectionFailed, match="No connection to") as caught:
+    with raises(ConnectionFailed, match="No connection to") as caught:
         model.invoke(HI)
 
     assert time.monotonic() - began < 3
     assert "127.0.0.1" in str(caught.value)
 
 
+@needs("server", "options", "streaming")
 def each_wait_has_its_limit(subject: Subject) -> None:
     options = {"max_retries": 0, "timeout": Timeouts(connect=0.3, first_byte=0.3, silence=0.3)}
-    with SilentPort() as port, pytest.raises(Timeout, match=r"0\.3 seconds"):
+    with SilentPort() as port, raises(Timeout, match=r"0\.3 seconds"):
         subject.model(port.url, **options).invoke(HI)
     for reply in (
         Reply("x", stall=-1),
@@ -44,19 +46,21 @@ def each_wait_has_its_limit(subject: Subject) -> None:
         Reply("x", "y", stall=event_of_piece(subject, 2)),
     ):
         with subject.talking(reply, **options) as (model, server):
-            with pytest.raises(Timeout, match=r"said nothing for 0\.3 seconds"):
+            with raises(Timeout, match=r"said nothing for 0\.3 seconds"):
                 model.invoke(HI)
             assert server.disconnected.wait(1)
             server.then("fine")
             assert model.invoke(HI)["content"] == "fine"
 
 
+@needs("server", "options", "streaming")
 def an_answer_may_take_longer_than_a_silence_may(subject: Subject) -> None:
     slow = Reply(*"slowly", delay=0.1)
     with subject.talking(slow, timeout=Timeouts(first_byte=0.4, silence=0.4)) as (model, _):
         assert model.invoke(HI)["content"] == "slowly"
 
 
+@needs("server", "options", "streaming")
 def closing_early_closes_the_connection(subject: Subject) -> None:
     with subject.talking(Reply(*"a long answer", delay=0.02)) as (model, server):
         stream = model.stream(HI)
@@ -67,6 +71,7 @@ def closing_early_closes_the_connection(subject: Subject) -> None:
         assert model.invoke(HI)["content"] == "next"
 
 
+@needs("server", "options", "streaming")
 def cancelling_closes_the_connection(subject: Subject) -> None:
     async def cancelled(model: Any, server: Any = None) -> float:
         async def run() -> None:
@@ -79,7 +84,7 @@ def cancelling_closes_the_connection(subject: Subject) -> None:
         await asyncio.sleep(0.1)
         began = time.monotonic()
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with raises(asyncio.CancelledError):
             await task
         return time.monotonic() - began
 
@@ -96,6 +101,7 @@ def cancelling_closes_the_connection(subject: Subject) -> None:
         assert asyncio.run(cancelled(model)) < 1
 
 
+@needs("server", "options", "streaming")
 def another_thread_can_stop_it(subject: Subject) -> None:
     """As the panels do: the thread that reads is blocked, and another one cancels the task."""
     with subject.talking(Reply("x", "y", stall=event_of_piece(subject, 2))) as (model, server):
@@ -129,6 +135,7 @@ def another_thread_can_stop_it(subject: Subject) -> None:
         assert len(ended) == 1
 
 
+@needs("server", "options", "streaming")
 def many_calls_at_once_do_not_mix(subject: Subject) -> None:
     def echo(request: Request) -> Reply:
         word = str(request.body).partition("<")[2].partition(">")[0]
@@ -155,6 +162,7 @@ def many_calls_at_once_do_not_mix(subject: Subject) -> None:
         assert server.disconnects == 0
 
 
+@needs("server", "options", "streaming")
 def a_connection_is_used_again(subject: Subject) -> None:
     with subject.talking("one") as (model, server):
         for _ in range(5):
@@ -162,6 +170,7 @@ def a_connection_is_used_again(subject: Subject) -> None:
         assert server.accepted <= 2
 
 
+@needs("server", "options", "streaming")
 def a_connection_that_went_stale_costs_no_wait(subject: Subject) -> None:
     with subject.talking("one", Reply(cut=-1), "two", max_retries=1) as (model, server):
         model.invoke(HI)
@@ -174,6 +183,7 @@ def a_connection_that_went_stale_costs_no_wait(subject: Subject) -> None:
     assert len(server.requests) == 4
 
 
+@needs("server", "options", "streaming")
 def no_thread_is_left_behind(subject: Subject) -> None:
     with subject.talking() as (model, _):
         model.invoke(HI)
@@ -184,7 +194,7 @@ def no_thread_is_left_behind(subject: Subject) -> None:
     assert threading.active_count() <= before
 
 
-CHECKS = [
+CHECKS: list[Check] = [
     nobody_there_is_said_at_once,
     each_wait_has_its_limit,
     an_answer_may_take_longer_than_a_silence_may,
