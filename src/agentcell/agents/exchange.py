@@ -176,7 +176,7 @@ def exchange(  # noqa: PLR0913 (each is a fact of its own about the exchange)
             else:
                 finished = yield from _one(call, tools, tags)
                 log.record(finished)
-            content = finished.content if takes_media else _as_text(finished.content)
+            content = finished.content if takes_media else as_text(finished.content)
             say({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content})
 
 
@@ -198,7 +198,8 @@ def unknown_tool(call: ToolCall, tools: Mapping[str, Tool]) -> ToolFinished:
     return ToolFinished(call, failed(error).content, is_error=True)
 
 
-def _as_text(content: Content) -> Content:
+def as_text(content: Content) -> Content:
+    """Return a tool's result without attachments, each told in words."""
     if isinstance(content, str):
         return content
     shown = ", ".join(

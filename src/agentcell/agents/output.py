@@ -127,13 +127,13 @@ def read_answer(
         If an output is missing, or there is no object.
     """
     if finish_reason in ("refusal", "content_filter") and outputs:
-        raise Malformed(f"the model declined: {_short(text)}", final=True)
+        raise Malformed(f"the model declined: {quoted(text)}", final=True)
     is_cut = finish_reason == "length"
     if not outputs:
-        plain = _strict(_unfenced(text))
+        plain = _strict(unfenced(text))
         return plain if plain is not None else {"answer": text}
     best: dict[str, Any] | None = None
-    for found in _objects(text, is_cut=is_cut):
+    for found in values_in(text, is_cut=is_cut):
         named = _with_names(found, outputs)
         if not _missing(named, outputs):
             return named
@@ -165,42 +165,43 @@ def answer_error(text: str, problem: Malformed, outputs: Mapping[str, FieldSpec]
         fix = "word the question differently."
     return AnswerError(
         f"The model's answer cannot be used: {problem.problem}. A JSON object with {keys} was"
-        f" expected; it said {_short(text)}.",
+        f" expected; it said {quoted(text)}.",
         fix=fix,
     )
 
 
-def _objects(text: str, *, is_cut: bool) -> Iterator[dict[str, Any]]:
-    """Yield the objects in an answer, the likeliest first."""
-    whole = _strict(text)
+def values_in(text: str, *, is_cut: bool, opening: str = "{") -> Iterator[Any]:
+    """Yield the objects in an answer, the likeliest first; with ``[`` for `opening`, the lists."""
+    whole = _strict(text, dict if opening == "{" else list)
     if whole is not None:
         yield whole
         return
     starts = 0
     for place in [*_FENCED.findall(text), text]:
-        at = place.find("{")
+        at = place.find(opening)
         while at >= 0 and starts < _MOST_STARTS:
             starts += 1
             reader = Lenient(place, at)
             try:
                 value = reader.value()
             except (ValueError, RecursionError):
-                at = place.find("{", at + 1)
+                at = place.find(opening, at + 1)
                 continue
             if not (is_cut and reader.unfinished):
                 yield value
-            at = place.find("{", max(reader.at, at + 1))
+            at = place.find(opening, max(reader.at, at + 1))
 
 
-def _strict(text: str) -> dict[str, Any] | None:
+def _strict(text: str, kind: type = dict) -> Any:
     try:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, kind) else None
 
 
-def _unfenced(text: str) -> str:
+def unfenced(text: str) -> str:
+    """Return what stands in a code fence, where an answer is nothing else."""
     found = _FENCED.fullmatch(text.strip())
     return found.group(1) if found else text
 
@@ -223,6 +224,7 @@ def _missing(found: Mapping[str, Any], outputs: Mapping[str, FieldSpec]) -> list
     ]
 
 
-def _short(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return an answer as an error repeats it."""
     shown = " ".join(text.split())
     return repr(shown if len(shown) <= 80 else shown[:79] + "…")  # noqa: PLR2004

@@ -73,7 +73,7 @@ class Arguments:
             checked = self._model.model_validate(dict(given))
         except pydantic.ValidationError as error:
             raise ToolError(
-                f"The arguments of '{self.function_name}' cannot be used: {_problems(error)}.",
+                f"The arguments of '{self.function_name}' cannot be used: {problems(error)}.",
                 fix=f"call it with {', '.join(self.parameters) or 'no arguments'}.",
             ) from None
         fields = checked.model_fields_set
@@ -217,10 +217,11 @@ def _annotated_text(hint: Any) -> str:
     return ""
 
 
-def _problems(error: Any) -> str:
-    problems = []
+def problems(error: Any) -> str:
+    """Return what pydantic's `ValidationError` says, on one line; the first five of it."""
+    said = []
     for one in error.errors(include_url=False, include_context=False)[:5]:
         place = ".".join(str(part) for part in one["loc"]) or "arguments"
         given = "" if one["type"] == "missing" else f" (given: {repr(one['input'])[:60]})"
-        problems.append(f"{place}: {one['msg']}{given}")
-    return "; ".join(problems)
+        said.append(f"{place}: {one['msg']}{given}")
+    return "; ".join(said)
