@@ -28,6 +28,7 @@ class AnthropicServer(ProviderServer):
     """Speaks Anthropic's Messages. Its base address may end in ``/v1`` or not."""
 
     path = "/v1/messages"
+    files_as = "anthropic"
     request_id_header = "request-id"
     ends = frozenset({"length", "refusal"})
     extras = ({"service_tier": "auto"}, {"metadata": {"user_id": "b"}})

@@ -27,6 +27,7 @@ class GeminiServer(ProviderServer):
     """Speaks generate_content. Nothing but the end of the body ends a stream."""
 
     path = ":streamGenerateContent"
+    files_as = "gemini"
     request_id_header = "x-goog-nothing"  # the answer names itself, in its body
     ends = frozenset({"length", "content_filter"})
     extras = ({"serviceTier": "flex"}, {"generationConfig": {"seed": 7}})

@@ -70,6 +70,7 @@ class ResponsesServer(ProviderServer):
     """Speaks OpenAI's Responses."""
 
     path = "/responses"
+    files_as = "openai"
 
     def events(self, reply: Reply, model: str) -> Iterator[bytes]:
         """Yield a streamed answer; see `Scripted.events`."""

@@ -64,8 +64,18 @@ class Handler(BaseHTTPRequestHandler):
         """Answer a question for what there is."""
         self._answer(b"")
 
+    def do_DELETE(self) -> None:
+        """Answer the wish to delete a file."""
+        self._answer(b"")
+
     def do_POST(self) -> None:
-        """Answer a question to the model."""
+        """Answer a question to the model, or take a file."""
+        files = self.server_ref.files
+        if files.concerns("POST", self.path):
+            files.uploading.set()
+            if files.hold:
+                self.server_ref.closing.wait()
+                raise _HungUp
         self._answer(self._read_body())
 
     def _read_body(self) -> bytes:
@@ -82,13 +92,19 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         server = self.server_ref
         body: Any = None
+        is_json = True
+        about_files = server.files.concerns(self.command, self.path)
         try:
-            body = json.loads(data) if data else None
-            is_json = True
+            body = json.loads(data) if data and not about_files else None
         except ValueError:
             is_json = False
         request = Request(self.command, self.path, headers, body, len(data))
-        reply = server.take(request) if is_json else server.refuse(request, "The body is no JSON.")
+        if about_files:
+            reply = server.files.answer(request, data)
+        elif is_json:
+            reply = server.take(request)
+        else:
+            reply = server.refuse(request, "The body is no JSON.")
         try:
             self._play(reply, request)
         except OSError:

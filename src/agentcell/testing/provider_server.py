@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from agentcell.testing.file_server import FileShelf
 from agentcell.testing.playing import LOOK, Handler, LoopbackServer
 from agentcell.testing.replies import Reply, Request, Script, server_event
 from agentcell.testing.script import Scripted
@@ -30,9 +31,13 @@ class ProviderServer(Scripted):
         Set when the first request came in.
     disconnected
         Set when a client hung up before its answer was at an end; `disconnects` counts them.
+    files
+        The service's Files API; see `FileShelf`.
     """
 
     path: ClassVar[str] = ""
+    files_as: ClassVar[str] = ""
+    """Whose Files API it has: ``openai``, ``anthropic``, ``gemini``, or none."""
     model: ClassVar[str] = "scripted-model"
     request_id_header: ClassVar[str] = "x-request-id"
     ends: ClassVar[frozenset[str]] = frozenset({"length", "content_filter", "refusal"})
@@ -53,6 +58,7 @@ class ProviderServer(Scripted):
         self.closing = threading.Event()
         self.connections: set[socket.socket] = set()
         self.accepted = 0
+        self.files = FileShelf(self, self.files_as)
 
     def __enter__(self) -> Self:
         provider = self
@@ -103,8 +109,10 @@ class ProviderServer(Scripted):
             return Reply(raw=json.dumps(models), headers={"content-type": "application/json"})
         if not self.serves(request.path.split("?")[0]):
             return self._refusal(404, f"Invalid URL ({request.method} {request.path})")
-        if self._key and self.key_of(request) != self._key:
+        if not self.takes_key(request):
             return self._refusal(401, "Incorrect API key provided.", code="invalid_api_key")
+        if (lost := self.files.lost(request)) is not None:
+            return lost
         reply = self.next_reply()
         if callable(reply):
             reply = reply(request)
@@ -141,6 +149,10 @@ class ProviderServer(Scripted):
             Of an address, without the query.
         """
         return path.endswith(self.path)
+
+    def takes_key(self, request: Request) -> bool:
+        """Return whether the key of `request` is right."""
+        return not self._key or self.key_of(request) == self._key
 
     def key_of(self, request: Request) -> str:
         """Return the key that came with `request`."""
