@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from agentcell.errors import AuthenticationError, BadRequest, KeyMissing
@@ -25,6 +26,7 @@ def host_of(url: str) -> str:
         return ""
 
 
+@lru_cache(maxsize=128)
 def is_local_address(url: str) -> bool:
     """Return whether `url` names this machine or one of the same private network."""
     host = host_of(url)

@@ -63,7 +63,7 @@ def decode_lines(lines: Iterable[str | bytes], decoder: Decoder) -> Iterator[Eve
 async def read_answer(
     response: httpx2.Response, decoder: Decoder, origin: Origin, timeouts: Timeouts
 ) -> AsyncGenerator[Iterable[Event]]:
-    """Yield what each event of `response` says, up to the provider's end marker.
+    """Yield what the events of `response` say, up to the provider's end marker.
 
     Raises
     ------
@@ -97,16 +97,20 @@ async def _streamed(
     stream = EventDecoder()
     seen = False
     kept = bytearray()
-    async with contextlib.aclosing(response.aiter_bytes()) as pieces:
+    async with contextlib.aclosing(_pieces(response)) as pieces:
         async for piece in pieces:
             if not seen and len(kept) < _KEPT:
                 kept += piece
-            for event in _fed(stream, piece, origin):
-                seen = True
-                yield _said(decoder, event, origin)
-                if decoder.finished:
-                    await _drain(pieces)
-                    return
+            events = _fed(stream, piece, origin)
+            seen = seen or bool(events)
+            said, failure = _said(decoder, events, origin)
+            if said:
+                yield said
+            if failure is not None:
+                raise failure
+            if decoder.finished:
+                await _drain(pieces)
+                return
     for event in stream.flush():
         seen = True
         with contextlib.suppress(ValueError):  # half an event: the end below says so
@@ -122,7 +126,7 @@ async def _whole(
 ) -> AsyncGenerator[Iterable[Event]]:
     """Read an answer that came as one document although a stream was asked for."""
     data = bytearray()
-    async with contextlib.aclosing(response.aiter_bytes()) as pieces:
+    async with contextlib.aclosing(_pieces(response)) as pieces:
         async for piece in pieces:
             data += piece
             if len(data) > MAX_EVENT_BYTES:
@@ -147,6 +151,12 @@ def _document(data: bytes, decoder: Decoder, origin: Origin) -> Iterable[Event]:
         raise failures.no_answer(origin, _shown(data)) from problem
 
 
+def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes]:
+    """Return the body as it comes, unpacked if it was packed."""
+    is_packed = "content-encoding" in response.headers
+    return response.aiter_bytes() if is_packed else response.aiter_raw()
+
+
 def _fed(stream: EventDecoder, piece: bytes, origin: Origin) -> list[ServerEvent]:
     try:
         return stream.feed(piece)
@@ -154,13 +164,23 @@ def _fed(stream: EventDecoder, piece: bytes, origin: Origin) -> list[ServerEvent
         raise failures.no_answer(origin, f"an event of over {MAX_EVENT_BYTES:,} bytes") from None
 
 
-def _said(decoder: Decoder, event: ServerEvent, origin: Origin) -> Iterable[Event]:
-    try:
-        return decoder.feed(event)
-    except (ValueError, TypeError, LookupError, AttributeError) as problem:
-        if isinstance(problem, ModelError):
-            raise
-        raise failures.no_answer(origin, _shown(event[1])) from problem
+def _said(
+    decoder: Decoder, events: list[ServerEvent], origin: Origin
+) -> tuple[list[Event], ModelError | None]:
+    """Return what events that came together say up to the end, or to one that is a failure."""
+    said: list[Event] = []
+    for event in events:
+        try:
+            said += decoder.feed(event)
+        except ModelError as failure:
+            return said, failure
+        except (ValueError, TypeError, LookupError, AttributeError) as problem:
+            wrong = failures.no_answer(origin, _shown(event[1]))
+            wrong.__cause__ = problem
+            return said, wrong
+        if decoder.finished:
+            break
+    return said, None
 
 
 async def _drain(pieces: AsyncGenerator[bytes]) -> None:
