@@ -10,6 +10,8 @@ AgentcellError
 ├── SkillError               a skill's folder cannot be read
 ├── Stopped                  the person at the notebook stopped the work
 ├── HistoryError             the notebook's past turns cannot be read
+├── ScanError                a file cannot be searched for keys
+├── PriceError               a price cannot be read
 └── ModelError               the model, or the service behind it, said no
     ├── UnknownModel         no such provider, alias or model
     ├── KeyMissing           no API key was found
@@ -108,6 +110,14 @@ class Stopped(AgentcellError):
 
 class HistoryError(AgentcellError):
     """The notebook's past turns cannot be read."""
+
+
+class PriceError(AgentcellError, ValueError):
+    """A price cannot be read."""
+
+
+class ScanError(AgentcellError):
+    """A file cannot be searched for keys, so nobody can say that it holds none."""
 
 
 class ModelError(AgentcellError):

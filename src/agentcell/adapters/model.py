@@ -103,6 +103,8 @@ class Model:
 
     provider: ClassVar[str] = "custom"
     media_limits: ClassVar[MediaLimits] = UNLIMITED
+    is_free: ClassVar[bool] = False
+    """Whether an answer costs nothing for certain; what is not known to be free is not."""
     __node_template_scope__ = "shared"
 
     def __init__(

@@ -74,6 +74,7 @@ class LocalModel(Model):
     """
 
     provider = "local"
+    is_free = True
 
     def __init__(
         self,
