@@ -1,7 +1,8 @@
-"""A question with all that it needs, to what a session sends and records."""
+"""A question with all that it needs and its defaults, to what a session sends and records."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,26 @@ from agentcell.adapters.model import Model
 from agentcell.history.turns import Turn
 from agentcell.messages import Message
 from agentcell.prompts.question import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a session does where a question says nothing.
+
+    Parameters
+    ----------
+    system
+        Instructions of a conversation to which no question gave any.
+    settings
+        For the model, such as ``temperature``.
+    detail, pdf_as
+        How attachments go out when they first do; see `Session.prepare`.
+    """
+
+    system: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    detail: str | None = None
+    pdf_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from agentcell.history.turns import Conversation, Turn, forms_of, past_messages,
 from agentcell.messages import MediaMessageBlock, Message, media_blocks
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.question import compose
-from agentcell.request import Request
+from agentcell.request import Defaults, Request
 from agentcell.safe_text import unsendable
 
 __all__ = ["MAIN", "Request", "Session"]
@@ -53,6 +53,8 @@ class Session:
         self._conversations = Conversations()
         self._attachments = Attachments()
         self._listeners: list[Callable[[], None]] = []
+        self.defaults = Defaults()
+        """What holds where a question says nothing."""
 
     def __repr__(self) -> str:
         turns, attachments = len(self.turns), len(self.attachments)
@@ -71,6 +73,17 @@ class Session:
             self._models.named(model)  # a wrong name is told now, not with the next question
         self._models.default = model
         self._changed()
+
+    @property
+    def chosen_model(self) -> Model | str | None:
+        """The model as it was chosen; None where the environment decides."""
+        return self._models.default
+
+    @property
+    def chosen_model_name(self) -> str | None:
+        """What `chosen_model` is called."""
+        chosen = self._models.default
+        return chosen.name if isinstance(chosen, Model) else chosen
 
     @property
     def model_name(self) -> str:
@@ -248,10 +261,11 @@ class Session:
             sent=sent,
         )
         question = replace(question, blocks=tuple(map(known.shared, question.blocks)))
-        rules = system if system is not None else system_of(earlier)
+        rules = system if system is not None else system_of(earlier, self.defaults.system)
         messages: list[Message] = [{"role": "system", "content": rules}] if rules else []
         messages += [*past, question.message(sent)]
-        usual, before = Form().chosen(detail, pdf_as), forms_of(earlier)
+        first = Form().chosen(self.defaults.detail, self.defaults.pdf_as)
+        usual, before = first.chosen(detail, pdf_as), forms_of(earlier)
         forms = {
             block.fingerprint: before.get(block.fingerprint, usual).chosen(detail, pdf_as)
             for block in question.blocks
@@ -277,7 +291,7 @@ class Session:
             question=question,
             turn=turn,
             notes=(*question.notes, *ready.notes_about(changed)),
-            settings=dict(settings or {}),
+            settings={**self.defaults.settings, **(settings or {})},
         )
 
     def stream(self, request: Request) -> Iterator[Event]:

@@ -151,10 +151,10 @@ def forms_of(turns: Iterable[Turn]) -> dict[str, Form]:
     return {fingerprint: form for forms in sent for fingerprint, form in forms.items()}
 
 
-def system_of(turns: Iterable[Turn]) -> str:
-    """Return the instructions in force after `turns`."""
+def system_of(turns: Iterable[Turn], default: str = "") -> str:
+    """Return the instructions in force after `turns`; `default` where none were ever given."""
     given = [turn.system for turn in turns if turn.system is not None]
-    return given[-1] if given else ""
+    return given[-1] if given else default
 
 
 def _is_replaced(old: Turn, new: Turn) -> bool:
