@@ -1,25 +1,30 @@
 """The magics `%%agent`, `%agent` and `%view_image`, over one session.
 
-What `%load_ext` registers is light: names, help and Tab. The session and all behind it are loaded
-by the first magic that is used.
+What `%load_ext` registers is light: names, help, Tab and `%config AgentMagics`. The session and all
+behind it are loaded by the first magic that is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from agentcell_magics.cells import agent_cell
+from agentcell_magics.config import AgentMagics
+from agentcell_magics.names import Names
+from agentcell_magics.typed import TypedCells
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from agentcell.session import Session
 
 __all__ = ["current_session", "load_ipython_extension", "unload_ipython_extension"]
 
-_NAMES = {"cell": ("agent",), "line": ("agent", "view_image")}
+_KINDS = {"agent": ("line", "cell"), "view_image": ("line",)}
+"""Each magic's name, and with how many signs it is called."""
+
 _HOME = "_agentcell"
 """The shell's attribute that holds what was loaded; the session outlives an unload."""
 
@@ -29,21 +34,25 @@ class _Loaded:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
-        self.matcher: object = None
-        self.registered: dict[tuple[str, str], object] = {}
-        """What was registered, by kind and name."""
+        self.matcher: Any = None
+        self.names = Names(shell, _KINDS)
+        self.typed = TypedCells(shell)
+        self.config = AgentMagics(shell.config)
+        self.config.observe(self._model_was_set, "model")
 
     @cached_property
     def session(self) -> Session:
         from agentcell.session import Session
 
-        return Session()
+        session = Session(model=self.config.model)
+        session.on_change(lambda: self.config.follow(session))
+        return session
 
     @cached_property
-    def agent(self) -> Any:  # AgentMagics; mypy cannot see through IPython's decorators
-        from agentcell_magics.agent import AgentMagics
+    def agent(self) -> Any:  # AskMagics; mypy cannot see through IPython's decorators
+        from agentcell_magics.agent import AskMagics
 
-        return AgentMagics(self.shell, self.session)
+        return AskMagics(self.shell, self.session, self.config, self.typed)
 
     @cached_property
     def view_image(self) -> Any:  # ViewImageMagics
@@ -51,23 +60,43 @@ class _Loaded:
 
         return ViewImageMagics(self.shell, self.session)
 
+    def agent_cell(self, lines: list[str]) -> list[str]:
+        """Do for our `%%agent` what `cells.agent_cell` does; another's cells stay as they are."""
+        from agentcell_magics.cells import agent_cell
+
+        return agent_cell(lines, self.names.used("cell"))
+
+    # While a person still types, in a console, a cell must not look complete for this.
+    agent_cell.has_side_effects = True  # type: ignore[attr-defined]  # IPython looks for the mark
+
+    def _model_was_set(self, change: Any) -> None:
+        if "session" in vars(self) and self.session.chosen_model_name != change.new:
+            self.session.model = change.new
+
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Run by `%load_ext agentcell`: add the magics and Tab completion to `shell`.
+    """Run by `%load_ext agentcell`: add the magics, Tab completion and `%config` to `shell`.
 
     A magic of the same name that is already there stays; ours then gets the prefix
     ``agentcell_``, which is told in one line.
     """
-    loaded: _Loaded = getattr(shell, _HOME, None) or _Loaded(shell)
-    setattr(shell, _HOME, loaded)
-    _register(shell, loaded)
-    if agent_cell not in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.append(agent_cell)
-    if loaded.matcher is None and getattr(shell, "Completer", None) is not None:
-        from agentcell_magics.completion import matcher
+    loaded: _Loaded | None = getattr(shell, _HOME, None)
+    if loaded is None:
+        loaded = _Loaded(shell)
+        setattr(shell, _HOME, loaded)
+        for remark in loaded.config.remarks:
+            print(remark)  # noqa: T201 (the line that loads is all there is to show it)
+    for remark in loaded.names.register(_doors(loaded)):
+        print(remark)  # noqa: T201
+    _add(shell.input_transformers_cleanup, loaded.agent_cell)
+    _add(shell.configurables, loaded.config)
+    loaded.typed.watch()
+    if getattr(shell, "Completer", None) is not None:
+        if loaded.matcher is None:
+            from agentcell_magics.completion import matcher
 
-        loaded.matcher = matcher(lambda: loaded.session)
-        shell.Completer.custom_matchers.append(loaded.matcher)
+            loaded.matcher = matcher(shell, lambda: loaded.session, loaded.names)
+        _add(shell.Completer.custom_matchers, loaded.matcher)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
@@ -75,16 +104,12 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     loaded: _Loaded | None = getattr(shell, _HOME, None)
     if loaded is None:
         return
-    for (kind, name), ours in loaded.registered.items():
-        table = shell.magics_manager.magics[kind]
-        if table.get(name) is ours:  # another extension may have taken the name since
-            del table[name]
-    loaded.registered.clear()
-    if agent_cell in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.remove(agent_cell)
-    if loaded.matcher is not None and loaded.matcher in shell.Completer.custom_matchers:
-        shell.Completer.custom_matchers.remove(loaded.matcher)
-    loaded.matcher = None
+    loaded.names.unregister()
+    loaded.typed.stop()
+    _remove(shell.input_transformers_cleanup, loaded.agent_cell)
+    _remove(shell.configurables, loaded.config)
+    if getattr(shell, "Completer", None) is not None:
+        _remove(shell.Completer.custom_matchers, loaded.matcher)
 
 
 def current_session() -> Session:
@@ -122,16 +147,11 @@ def _doors(loaded: _Loaded) -> dict[str, Callable[..., None]]:
     return {"agent": agent, "view_image": view_image}
 
 
-def _register(shell: InteractiveShell, loaded: _Loaded) -> None:
-    ours = _doors(loaded)
-    taken = []
-    for kind, names in _NAMES.items():
-        table = shell.magics_manager.magics[kind]
-        for name in names:
-            is_free = table.get(name) in (None, loaded.registered.get((kind, name)))
-            used = name if is_free else f"agentcell_{name}"
-            shell.magics_manager.register_function(ours[name], magic_kind=kind, magic_name=used)
-            loaded.registered[kind, used] = ours[name]
-            taken += [] if is_free else [name]
-    for name in dict.fromkeys(taken):
-        print(f"agentcell: %{name} is taken by another extension; use agentcell_{name}.")  # noqa: T201
+def _add(items: list[Any], item: object) -> None:
+    if item not in items:
+        items.append(item)
+
+
+def _remove(items: list[Any], item: object) -> None:
+    if item in items:
+        items.remove(item)

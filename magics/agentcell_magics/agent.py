@@ -6,6 +6,7 @@ import builtins
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -34,6 +35,9 @@ from agentcell_magics.status import run_command
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from agentcell_magics.config import AgentMagics
+    from agentcell_magics.typed import TypedCells
+
 MOST_PICTURES = 12
 """As many previews a cell shows; the card below them names every attachment."""
 
@@ -45,14 +49,18 @@ _LONGEST_OUTLINE = 4_000
 
 
 @magics_class
-class AgentMagics(Magics):
+class AskMagics(Magics):
     """Reads the cell, asks the session, shows the answer; decides nothing else."""
 
     shell: InteractiveShell  # never None here: it loads the class
 
-    def __init__(self, shell: InteractiveShell, session: Session) -> None:
+    def __init__(
+        self, shell: InteractiveShell, session: Session, defaults: AgentMagics, typed: TypedCells
+    ) -> None:
         super().__init__(shell)
         self.session = session
+        self.defaults = defaults
+        self.typed = typed
         self._asked = ("", 0)
         self._shown_large: dict[str, str] = {}
 
@@ -78,6 +86,8 @@ class AgentMagics(Magics):
                 fix="choose another name, for example -o answer.",
             )
         request = self._prepare(options, cell.strip("\n").rstrip())
+        if options.quiet is None:
+            options = replace(options, quiet=self.defaults.in_force("quiet"))
         if not options.quiet or options.dry_run:
             self._show_question(request)
             for hint in (*request.question.hints, *_hints(options, cell)):
@@ -88,6 +98,8 @@ class AgentMagics(Magics):
         self._run(request, options)
 
     def _prepare(self, options: AgentOptions, text: str) -> Request:
+        self.defaults.check()
+        self.session.defaults = self.defaults.defaults()
         values = variables(self.shell)
         return self.session.prepare(
             text,

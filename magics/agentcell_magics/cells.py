@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-_AGENT = re.compile(r"%%(agentcell_)?agent(?=\s|$)")
+_AGENT = re.compile(r"%%((?:agentcell_)?agent)(?=\s|$)")
 _SHELLS_OWN = re.compile(r"_{1,3}|_i{1,3}|_i\d+|_[dio]h|__\w+__|In|Out|get_ipython|exit|quit")
 _OUTPUT_NAME = re.compile(r"_\d+")
 
@@ -29,6 +29,12 @@ def cell_id(shell: InteractiveShell) -> str | None:
 def run_id(shell: InteractiveShell) -> str:
     """Return the name of this one run of the cell; empty where there is no kernel."""
     return str(_request(shell).get("header", {}).get("msg_id", ""))
+
+
+def request_code(shell: InteractiveShell) -> str | None:
+    """Return what the front end asked to be run, None where there is no kernel."""
+    code = _request(shell).get("content", {}).get("code")
+    return code if isinstance(code, str) else None
 
 
 def _request(shell: InteractiveShell) -> dict[str, Any]:
@@ -77,14 +83,17 @@ def asks_again(cell: str) -> int | None:
     return next((number for number, line in lines if _AGENT.match(line)), None)
 
 
-def agent_cell(lines: list[str]) -> list[str]:
+def agent_cell(
+    lines: list[str], names: Collection[str] = ("agent", "agentcell_agent")
+) -> list[str]:
     """Let IPython call `%%agent` where it would refuse the cell before we could say a word.
 
     It wants a cell magic in the first line, where people write comments, and with a body, which
     they forget.
     """
     first = next((n for n, line in enumerate(lines) if not _is_comment(line)), 0)
-    if not lines or not _AGENT.match(lines[first]):
+    called_by = _AGENT.match(lines[first]) if lines else None
+    if called_by is None or called_by[1] not in names:
         return lines
     called = lines[first:]
     return called if len(called) > 1 else [called[0].rstrip("\n") + "\n", "\n"]

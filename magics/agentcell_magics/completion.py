@@ -25,7 +25,9 @@ _MAGIC = re.compile(r"\s*(%%|%)(?:agentcell_)?(agent|view_image)\s")
 _MOST_PATHS = 200
 
 
-def matcher(session: Callable[[], Session]) -> Callable[[CompletionContext], Any]:
+def matcher(
+    _shell: object, session: Callable[[], Session], _names: object
+) -> Callable[[CompletionContext], Any]:
     """Return the matcher for `Completer.custom_matchers`.
 
     The session is asked for only in a line of ours: until then nothing of the library is loaded.

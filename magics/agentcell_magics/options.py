@@ -101,6 +101,12 @@ AGENT_OPTIONS = (
         kind="flag",
         help="show the answer alone: no attachments, no footer",
     ),
+    Option(
+        flags=("--no-quiet",),
+        key="no_quiet",
+        kind="flag",
+        help="show all of it, where %config AgentMagics.quiet says otherwise",
+    ),
 )
 
 VIEW_OPTIONS = (
@@ -154,7 +160,7 @@ class AgentOptions:
     conversation: str | None = None
     fresh: bool = False
     dry_run: bool = False
-    quiet: bool = False
+    quiet: bool | None = None
 
 
 def agent_options(line: str) -> AgentOptions:
@@ -194,6 +200,7 @@ def agent_options(line: str) -> AgentOptions:
     }
     if plain:
         found["model"] = plain[0]
+    _take_no_quiet(found)
     if "conversation" in found:
         found["conversation"] = " ".join(found["conversation"].split())
         if not found["conversation"]:
@@ -201,3 +208,10 @@ def agent_options(line: str) -> AgentOptions:
     return AgentOptions(
         fields=dict(fields), settings=settings, attach=tuple(found.pop("attach", ())), **found
     )
+
+
+def _take_no_quiet(found: dict[str, Any]) -> None:
+    if found.pop("no_quiet", False):
+        if "quiet" in found:
+            raise CellError("-q and --no-quiet are both given.", fix="keep one of them.")
+        found["quiet"] = False

@@ -1,0 +1,283 @@
+"""`%config AgentMagics`, a profile's file and the environment, to the defaults that hold.
+
+This module is loaded with the extension; what it needs of the library is loaded at its first use.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from traitlets import Bool, Enum, Float, Int, TraitError, TraitType, Unicode, validate
+from traitlets.config import Configurable
+from traitlets.config.loader import DeferredConfig
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
+
+    from agentcell.errors import CellError
+    from agentcell.request import Defaults
+    from agentcell.session import Session
+
+_PREFIX = "AGENTCELL_"
+
+
+class AgentMagics(Configurable):
+    """What the magics do where a cell says nothing.
+
+    What holds, first to last: an option on the cell's line; what was set here or in
+    ``ipython_config.py`` (``c.AgentMagics.model = "openai/gpt-4.1"``); the environment variable
+    of the same name (``AGENTCELL_MODEL``, ``AGENTCELL_DETAIL``, …); the default. None hands a
+    setting back to the environment.
+
+    Parameters
+    ----------
+    given
+        A profile's whole configuration. What is wrong in it is kept for `check`.
+    """
+
+    model = Unicode(
+        None, allow_none=True, help="Who is asked, for example openai/gpt-4.1 or local."
+    ).tag(config=True)
+    system = Unicode(
+        None,
+        allow_none=True,
+        help="Instructions of a conversation in which no cell gives any (-s).",
+    ).tag(config=True)
+    temperature = Float(
+        None, min=0.0, allow_none=True, help="How freely the model may choose its words (-t)."
+    ).tag(config=True)
+    max_tokens = Int(
+        None, min=1, allow_none=True, help="The longest answer, in tokens (--max-tokens)."
+    ).tag(config=True)
+    detail = Enum(
+        ("auto", "high", "original"),
+        None,
+        allow_none=True,
+        help="Scale large images down when they first go out (auto, high), or not (--detail).",
+    ).tag(config=True)
+    pdf_as = Enum(
+        ("pdf", "images", "text"),
+        None,
+        allow_none=True,
+        help="Send PDFs as they are, as images of their pages, or as their text (--pdf-as).",
+    ).tag(config=True)
+    quiet = Bool(
+        None, allow_none=True, help="Show the answer alone (-q); --no-quiet shows all in one cell."
+    ).tag(config=True)
+
+    default_values: ClassVar[dict[str, Any]] = {
+        "system": "",
+        "detail": "original",
+        "pdf_as": "pdf",
+        "quiet": False,
+    }
+    """What holds where nothing is said; None where that is the model's or the session's affair."""
+
+    def __init__(self, given: Config | None = None) -> None:
+        super().__init__()
+        self._wrong: dict[str, CellError] = {}
+        self.remarks: list[str] = []
+        """What to tell once about `given`, a line each."""
+        section = given.get(type(self).__name__, {}) if given else {}
+        for name, value in section.items():
+            self._take(name, value)
+
+    def update_config(self, config: Config) -> None:
+        """Take what `%config AgentMagics.name = value` says.
+
+        Parameters
+        ----------
+        config
+            Holds the values that are set now, and no others.
+
+        Raises
+        ------
+        CellError, UnknownModel
+            If there is no setting of that name, or the value cannot be used.
+        """
+        for name, value in config.get(type(self).__name__, {}).items():
+            if name == "model" and isinstance(value, str):
+                from agentcell.adapters.registry import locate
+
+                locate(value)
+            self._set(name, value)
+            self._wrong.pop(name, None)
+
+    def check(self) -> None:
+        """Raise what was wrong in a profile's file and was not set anew since.
+
+        Raises
+        ------
+        CellError
+            If there is anything.
+        """
+        for wrong in self._wrong.values():
+            raise wrong
+
+    def in_force(self, name: str) -> Any:
+        """Return what holds where a cell says nothing.
+
+        Parameters
+        ----------
+        name
+            A trait's.
+
+        Raises
+        ------
+        CellError
+            If the environment says something that cannot be used.
+        """
+        value = getattr(self, name)
+        if value is None and name != "model":  # the session itself asks the environment for it
+            value = self._from_environment(name)
+        return self.default_values.get(name) if value is None else value
+
+    def defaults(self) -> Defaults:
+        """Return what a session needs to know of this."""
+        from agentcell.request import Defaults
+
+        settings = {name: self.in_force(name) for name in ("temperature", "max_tokens")}
+        return Defaults(
+            system=self.in_force("system"),
+            settings={name: value for name, value in settings.items() if value is not None},
+            detail=self.in_force("detail"),
+            pdf_as=self.in_force("pdf_as"),
+        )
+
+    def follow(self, session: Session) -> None:
+        """Show the model that was chosen in another way, by `%agent model` or in Python.
+
+        Parameters
+        ----------
+        session
+            The magics' own.
+        """
+        self.model = session.chosen_model_name
+
+    @classmethod
+    def class_get_trait_help(
+        cls,
+        trait: TraitType[Any, Any],
+        inst: Any = None,
+        helptext: str | None = None,
+    ) -> str:
+        """Return what `%config AgentMagics` shows for one trait."""
+        said = super().class_get_trait_help(trait, inst, helptext)
+        name = trait.name or ""
+        if inst is None or getattr(inst, name) is not None:
+            return said
+        variable = _PREFIX + name.upper()
+        origin = variable if os.environ.get(variable, "").strip() else "the default"
+        return f"{said}\n    In force: {inst._shown(name)} ({origin})"  # noqa: SLF001 (its own)
+
+    @validate("temperature", "max_tokens")
+    def _no_strange_number(self, proposal: Any) -> Any:
+        value = proposal["value"]
+        if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+            raise TraitError(f"AgentMagics.{proposal['trait'].name} is {value!r}, no such number.")
+        return value
+
+    @validate("model")
+    def _no_blank_name(self, proposal: Any) -> Any:
+        value = proposal["value"]
+        if value is not None and not value.strip():
+            raise TraitError(f"AgentMagics.model is {value!r}: the name of a model was expected.")
+        return value
+
+    def _shown(self, name: str) -> str:
+        from agentcell.adapters.registry import default_name
+        from agentcell.errors import CellError
+
+        try:
+            value = default_name() if name == "model" else self.in_force(name)
+        except CellError as error:
+            return error.problem
+        return "as the model has it" if value is None else repr(value)
+
+    def _take(self, name: str, value: Any) -> None:
+        """Set `name` from a profile, where nobody could read an error yet."""
+        from agentcell.errors import CellError
+
+        try:
+            self._set(name, value)
+        except CellError as error:
+            self.remarks.append(f"agentcell: ipython_config.py: {error.problem} ({error.fix})")
+            if self.has_trait(name):
+                self._wrong[name] = error
+
+    def _set(self, name: str, value: Any) -> None:
+        from agentcell.errors import CellError
+
+        if name not in self.trait_names(config=True):
+            close = difflib.get_close_matches(name, self.trait_names(config=True), n=1)
+            raise CellError(
+                f"AgentMagics has no setting {name!r}.",
+                fix=f"did you mean {close[0]}?"
+                if close
+                else "run %config AgentMagics to see them.",
+            )
+        trait = self.traits()[name]
+        try:
+            if isinstance(value, DeferredConfig):  # from the command line
+                value = value.get_value(trait)
+            setattr(self, name, value)
+        except (TraitError, ValueError) as error:
+            raise CellError(
+                f"AgentMagics.{name} is {value!r:.80}; {_expected(trait)} was expected.",
+                fix=f"run %config AgentMagics.{name} = {_example(trait)}",
+            ) from error
+
+    def _from_environment(self, name: str) -> Any:
+        from agentcell.errors import CellError
+
+        variable = _PREFIX + name.upper()
+        said = os.environ.get(variable, "").strip()
+        if not said:
+            return None
+        trait = self.traits()[name]
+        try:
+            return self._checked(name, trait.from_string(said))
+        except (TraitError, ValueError):
+            raise CellError(
+                f"The environment variable {variable} is {said!r:.80};"
+                f" {_expected(trait)} was expected.",
+                fix=f"set it anew, or run %config AgentMagics.{name} = {_example(trait)}",
+            ) from None
+
+    @classmethod
+    def _checked(cls, name: str, value: Any) -> Any:
+        """Return `value` as the trait takes it; traitlets checks only what is set."""
+        one = cls()
+        setattr(one, name, value)
+        return getattr(one, name)
+
+
+def _expected(trait: TraitType[Any, Any]) -> str:
+    match trait:
+        case Enum():
+            return f"one of {', '.join(trait.values or ())}"
+        case Bool():
+            return "True or False"
+        case Float():
+            return "a number from 0"
+        case Int():
+            return "a whole number from 1"
+        case _:
+            return "a text"
+
+
+def _example(trait: TraitType[Any, Any]) -> str:
+    match trait:
+        case Enum():
+            return repr((trait.values or ("",))[0])
+        case Bool():
+            return "True"
+        case Float():
+            return "0.2"
+        case Int():
+            return "500"
+        case _:
+            return "'local'" if trait.name == "model" else "'Be brief.'"
