@@ -37,7 +37,7 @@ def upload_name(asset: MediaAsset) -> str:
     name = _REFUSED.sub("_", asset.default_filename)
     stem, dot, _ = name.rpartition(".")
     right = suffix_type(name) == asset.mime_type
-    ending = name.rpartition(".")[2] if right else EXTENSIONS[asset.mime_type]
+    ending = name.rpartition(".")[2] if right else EXTENSIONS.get(asset.mime_type, "bin")
     bare = stem if dot and (right or suffix_type(name)) else name
     return f"{bare[:_LONGEST_STEM] or 'file'}.{ending}"
 

@@ -47,7 +47,7 @@ _FIRST_LOOK, _LONGEST_LOOK = 0.2, 5.0
 class GeminiUploads(UploadsFiles):
     """Google's Files API. A file is named by its address, and gone after 48 hours by itself."""
 
-    async def put_file(self, asset: MediaAsset, prepared: Prepared) -> Upload:
+    async def put_file(self, asset: MediaAsset, prepared: Prepared) -> tuple[Upload, bool]:
         """Send one file."""
         origin = prepared.origin
         size = asset.content.size_bytes
@@ -88,7 +88,8 @@ class GeminiUploads(UploadsFiles):
             raise failures.no_answer(origin, "what tells of no file")
         kept = seconds_between(told.get("createTime"), told.get("expirationTime"))
         seconds = KEPT_SECONDS if kept is None else kept
-        return upload_of(asset, origin, told.get("name"), seconds=seconds, uri=told.get("uri"))
+        upload = upload_of(asset, origin, told.get("name"), seconds=seconds, uri=told.get("uri"))
+        return upload, told.get("state") not in {"PROCESSING", "FAILED"}
 
     async def settle_file(self, upload: Upload, prepared: Prepared) -> None:
         """Wait until the file is ``ACTIVE``, for as long as a first byte may take."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import IO, Any
+from collections.abc import Mapping
+from typing import IO, Any, ClassVar
 
 from agentcell.adapters import failures
 from agentcell.adapters.openai_client import is_openai
@@ -30,7 +31,7 @@ class SdkUploads(UploadsFiles, SdkModel):
         """Send one open file and return the raw answer."""
         raise NotImplementedError
 
-    async def put_file(self, asset: MediaAsset, prepared: Prepared) -> Upload:
+    async def put_file(self, asset: MediaAsset, prepared: Prepared) -> tuple[Upload, bool]:
         """Send one file."""
         with asset.open() as content:
             file = (upload_name(asset), content, asset.mime_type)
@@ -40,7 +41,7 @@ class SdkUploads(UploadsFiles, SdkModel):
         origin = prepared.origin.with_request_id(failures.request_id_of(answer.headers))
         told = file_object(origin, answer.http_response.content)
         seconds = seconds_between(told.get("created_at"), told.get("expires_at"))
-        return upload_of(asset, origin, told.get("id"), seconds=seconds)
+        return upload_of(asset, origin, told.get("id"), seconds=seconds), True
 
     async def remove_file(self, upload: Upload, prepared: Prepared) -> None:
         """Delete one file."""
@@ -73,7 +74,7 @@ class AnthropicUploads(SdkUploads):
     A PDF may be larger as a file than in a request: what counts is the request alone.
     """
 
-    file_limits = {"pdf_bytes": 500_000_000}  # noqa: RUF012 (a constant)
+    file_limits: ClassVar[Mapping[str, int]] = {"pdf_bytes": 500_000_000}
 
     async def send_file(
         self,

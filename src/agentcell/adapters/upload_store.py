@@ -100,19 +100,25 @@ class UploadStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[_Place, Upload] = {}
+        self._lost: set[tuple[str, str]] = set()
         self._seen: dict[_Place, None] = {}
         self._flights: dict[_Place, Flight] = {}
 
     def find(self, account: str, digest: str, folder: Path | None = None) -> Upload | None:
         """Return the usable copy of `digest`, or None."""
+        place = (account, digest)
         with self._lock:
-            known = self._known.get((account, digest))
-        if known is None and folder is not None:
-            known = _read(folder).get((account, digest))
-            if known is not None:
-                with self._lock:
-                    self._known.setdefault((account, digest), known)
-        return known if known is not None and known.usable else None
+            known = self._known.get(place)
+            if known is not None and known.usable:
+                return known
+        known = _read(folder).get(place) if folder is not None else None
+        if known is None or not known.usable:
+            return None
+        with self._lock:
+            if (account, known.file_id) in self._lost:  # told by a folder that cannot be written
+                return None
+            self._known[place] = known
+        return known
 
     def keep(self, account: str, upload: Upload, folder: Path | None = None) -> None:
         """Remember `upload`, in the place of an earlier one of that digest."""
@@ -133,6 +139,7 @@ class UploadStore:
 
         with self._lock:
             drop(self._known)
+            self._lost.add((account, upload.file_id))
         if folder is not None:
             _change(folder, drop)
 
@@ -141,7 +148,11 @@ class UploadStore:
         entries = {} if folder is None else _read(folder)
         with self._lock:
             entries |= self._known
-        found = (upload for place, upload in entries.items() if place[0] == account)
+            found = [
+                upload
+                for (whose, _), upload in entries.items()
+                if whose == account and (account, upload.file_id) not in self._lost
+            ]
         return sorted((one for one in found if not one.expired), key=lambda one: one.uploaded_at)
 
     def seen(self, account: str, digest: str) -> bool:

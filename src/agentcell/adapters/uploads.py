@@ -73,8 +73,8 @@ class UploadsFiles(RemoteModel):
     file_limits: ClassVar[Mapping[str, int]] = {}
     """Fields of `media_limits` that are otherwise for uploaded files."""
 
-    async def put_file(self, asset: MediaAsset, prepared: Prepared) -> Upload:
-        """Send one file.
+    async def put_file(self, asset: MediaAsset, prepared: Prepared) -> tuple[Upload, bool]:
+        """Send one file; return its copy, and whether that can be asked about already.
 
         Raises
         ------
@@ -154,7 +154,11 @@ class UploadsFiles(RemoteModel):
     def request_limits(self) -> MediaLimits:
         """Return what one request may hold; what is uploaded does not count."""
         limits = super().request_limits()
-        if self.upload == "never":
+        able = self.capabilities
+        inline = (able.image_input and not self._takes_ids(FieldModality.IMAGE)) or (
+            able.pdf_input and not self._takes_ids(FieldModality.PDF)
+        )
+        if self.upload == "never" or inline:
             return limits
         return replace(limits, request_bytes=_UNLIMITED, **self.file_limits)  # type: ignore[arg-type]
 
@@ -183,16 +187,20 @@ class UploadsFiles(RemoteModel):
         settings: dict[str, Any] | None,
         options: dict[str, Any],
     ) -> AsyncGenerator[Event]:
-        """Upload what is to be, ask, and do both again if the service has lost a file."""
+        """Upload what is to be, ask, and do both again for a file that the service has lost.
+
+        Services name one lost file at a time, so each may have its turn; none has two.
+        """
         attached, chosen, prepared = await self._plan(messages, tools, settings, options)
         files: Files = {}
         old: set[str] = set()
-        for last in (False, True):
+        again: set[str] = set()
+        while True:
             async with contextlib.aclosing(self._up(chosen, files, prepared)) as steps:
                 async for step in steps:
                     if isinstance(step, Retrying):
                         yield step
-                    else:
+                    elif step not in again:
                         old.add(step)
             began = False
             named = attached.naming({digest: one.reference for digest, one in files.items()})
@@ -204,15 +212,17 @@ class UploadsFiles(RemoteModel):
                         yield event
             except ModelError as error:
                 lost = gone(error, [one for digest, one in files.items() if digest in old])
-                if last or began or not lost:
+                if began or not lost:
                     raise
                 reason = error.problem
                 for one in lost:
+                    again.add(one.digest)
+                    old.remove(one.digest)
                     del files[one.digest]
                     await self._kept(UPLOADS.forget, account_of(prepared.origin), one)
             else:
                 return
-            yield Retrying(2, 0.0, reason)
+            yield Retrying(len(again) + 1, 0.0, reason)
 
     async def _plan(
         self,
@@ -313,12 +323,13 @@ class UploadsFiles(RemoteModel):
                 raise copy.copy(flight.error)
         failure: Exception | None = None
         try:
-            # It may have landed between the look for it and the take-off.
+            # Another may have landed between the look for it and the take-off.
             if known := await self._kept(UPLOADS.find, account, digest):
                 tell(digest)
                 return known
-            upload = await tried(lambda: self.put_file(asset, prepared), prepared, tell)
-            await tried(lambda: self.settle_file(upload, prepared), prepared, tell)
+            upload, settled = await tried(lambda: self.put_file(asset, prepared), prepared, tell)
+            if not settled:
+                await self.settle_file(upload, prepared)
             await self._kept(UPLOADS.keep, account, upload)
         except ModelError as error:
             failure = about(error, asset, prepared.origin)
