@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.adapters.openai_responses import OpenAIModel
     from agentcell.adapters.recording import RecordingModel
     from agentcell.agents.agent import Agent
+    from agentcell.agents.mcp import McpServer
     from agentcell.agents.single import SingleAgent
     from agentcell.agents.tools import tool
     from agentcell.answer import Answer
@@ -46,6 +47,7 @@ _WHERE = {
     "ImageAsset": "agentcell.assets.asset",
     "LegacyOpenAIModel": "agentcell.adapters.openai_chat",
     "LocalModel": "agentcell.adapters.local",
+    "McpServer": "agentcell.agents.mcp",
     "MediaMessageBlock": "agentcell.messages",
     "Model": "agentcell.adapters.model",
     "ModelCapabilities": "agentcell.adapters.model",
@@ -75,6 +77,7 @@ __all__ = [
     "ImageAsset",
     "LegacyOpenAIModel",
     "LocalModel",
+    "McpServer",
     "MediaMessageBlock",
     "Model",
     "ModelCapabilities",

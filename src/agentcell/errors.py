@@ -5,6 +5,7 @@ AgentcellError
 ├── FieldError               a field is declared wrongly, or holds the wrong kind of value
 ├── AttachmentError          a file cannot be used: missing, damaged, too large, of another type
 ├── ToolError                a tool cannot be called as asked
+│   └── ToolServerFailed     an MCP server cannot be started or reached, or died
 ├── AgentError               an agent or a graph is put together wrongly
 ├── AnswerError              the model's answer lacks what was asked for
 ├── SkillError               a skill's folder cannot be read
@@ -90,6 +91,10 @@ class AttachmentError(AgentcellError, ValueError):
 
 class ToolError(AgentcellError):
     """A tool cannot be called as asked."""
+
+
+class ToolServerFailed(ToolError):
+    """An MCP server cannot be started or reached, or died."""
 
 
 class AgentError(AgentcellError, ValueError):

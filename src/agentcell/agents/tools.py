@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
@@ -245,16 +245,16 @@ def named_tools(values: Any) -> dict[str, Tool]:
     Parameters
     ----------
     values
-        Tools and functions, or one of them; None gives ``{}``.
+        Tools and functions, MCP servers (all their tools), lists of these, or one of them; None
+        gives ``{}``.
 
     Raises
     ------
     ToolError
-        If two have the same name.
+        If one is none, or two have the same name.
     """
     tools: dict[str, Tool] = {}
-    one = isinstance(values, Tool) or callable(values)
-    for value in [values] if one else values or ():
+    for value in _each(values):
         made = as_tool(value)
         if made.name in tools:
             raise ToolError(
@@ -262,3 +262,20 @@ def named_tools(values: Any) -> dict[str, Tool]:
             )
         tools[made.name] = made
     return tools
+
+
+def _each(values: Any) -> Iterator[Any]:
+    """Yield tools and functions one by one; a server gives all that it has."""
+    if values is None:
+        return
+    if hasattr(values, "as_tools"):
+        yield from values.as_tools()
+    elif isinstance(values, (list, tuple, set, frozenset)) or (
+        isinstance(values, Iterable)
+        and not callable(values)
+        and not isinstance(values, (str, Tool))
+    ):
+        for value in values:
+            yield from _each(value)
+    else:
+        yield values
