@@ -10,19 +10,16 @@ import difflib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from agentcell.adapters import entry_points
+from agentcell.adapters.entry_points import Named
+from agentcell import keys
 from agentcell.adapters.model import Model
-from agentcell.errors import ModelError, UnknownModel
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-ENTRY_POINTS = "agentcell.adapters"
-"""The group in which other packages name their models: ``provider = "package.module:Class"``."""
+from agentcell.errors import UnknownModel
 
 MODEL_VARIABLE = "AGENTCELL_MODEL"
 """The model to use where none is named."""
@@ -65,10 +62,19 @@ class ProviderInfo:
     source: str = "built-in"
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether another package named it in its entry points."""
+        return self.source not in {"built-in", "registered"}
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that may hold its key, the one to tell people of first."""
+        return tuple(filter(None, (self.key_variable, *self.other_key_variables)))
+
+    @property
     def has_key(self) -> bool:
-        """Whether the environment holds its key."""
-        names = (self.key_variable, *self.other_key_variables)
-        return any(name and os.environ.get(name, "").strip() for name in names)
+        """Whether its key is at hand: see `agentcell.keys.is_at_hand`. keyring is not asked."""
+        return keys.is_at_hand(self.variables)
 
 
 # Ids from the openai SDK 3.57's own list, read 2026-11-29; without those about to be shut off.
@@ -182,6 +188,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.IGNORECASE)
 _lock = threading.RLock()
 _providers: dict[str, ProviderInfo] = {info.name: info for info in _BUILT_IN}
 _aliases: dict[str, str] = {}
+_misnamed: dict[str, str] = {}
+"""Names that nobody can write, and the packages that gave them."""
 _entry_points_read = False
 
 
@@ -200,20 +208,20 @@ def resolve(name: str | None = None, **constructor_arguments: Any) -> Model:
     ------
     UnknownModel
         If it names no provider, alias or well-known model.
+    ModelError
+        If another package's provider cannot make one.
     """
     info, model_name = locate(default_name() if name is None else name)
+    if info.is_foreign:
+        named = Named(info.name, str(info.factory), info.source)
+        return entry_points.model_of(named, model_name, constructor_arguments)
     factory = info.factory
     if isinstance(factory, str):
         module, _, attribute = factory.partition(":")
         factory = getattr(import_module(module), attribute)
     model = factory(model_name, **constructor_arguments)
     if not isinstance(model, Model):
-        raise ModelError(
-            f"The provider {info.name!r} made a {type(model).__name__}; a Model was expected.",
-            fix=f"let it return a subclass of agentcell.Model (it comes from {info.source}).",
-            provider=info.name,
-            model=model_name,
-        )
+        raise entry_points.no_model(info.name, info.source, model, model_name)
     return model
 
 
@@ -346,19 +354,19 @@ def _known() -> dict[str, ProviderInfo]:
     global _entry_points_read  # noqa: PLW0603 (a registry is one for the process)
     with _lock:
         if not _entry_points_read:
-            from importlib.metadata import entry_points
-
             _entry_points_read = True
-            _read_entry_points(entry_points(group=ENTRY_POINTS))
+            for named in entry_points.installed():
+                _add(named)
         return dict(_providers)
 
 
-def _read_entry_points(points: Iterable[EntryPoint]) -> None:
-    for point in points:
-        name = point.name.lower()
-        if _NAME.fullmatch(name) and name not in _providers:
-            source = point.dist.name if point.dist is not None else "a package"
-            _providers[name] = ProviderInfo(name=name, factory=point.value, source=source)
+def _add(named: Named) -> None:
+    """Make a name of another package's known, if it is one and nobody has it."""
+    name = named.name.lower()
+    if not _NAME.fullmatch(name):
+        _misnamed[name] = named.package
+    elif name not in _providers:
+        _providers[name] = ProviderInfo(name=name, factory=named.value, source=named.package)
 
 
 def _split(text: str) -> tuple[str, str, str]:
@@ -387,7 +395,13 @@ def _unknown(text: str, known: dict[str, ProviderInfo]) -> UnknownModel:
     what = (
         f"No provider or alias is called {head!r}" if separator else f"No model is called {text!r}"
     )
-    if near:
+    wrong = [name for name in _misnamed if text.lower().startswith(name)]
+    if wrong:
+        fix = (
+            f"the package {_misnamed[wrong[0]]} calls a provider {wrong[0]!r}, which is no name:"
+            " letters, digits, '-', '_' and '.'; tell its makers."
+        )
+    elif near:
         fix = f"did you mean {' or '.join(near)}?"
     else:
         fix = f"write provider/model; the providers are {', '.join(known)}."

@@ -77,6 +77,7 @@ FACTS: dict[str, tuple[Callable[[Subject], bool], str]] = {
     "server": (lambda s: s.server is not None, "no server speaks its protocol"),
     "options": (lambda s: s.takes_options, "make() takes no **options as RemoteModel has them"),
     "streaming": (lambda s: s.streams, "it does not stream"),
+    "asynchronous": (lambda s: s.streams_on_loops, "it has no astream() of its own"),
     "tools": (lambda s: s.able.tools, "it declares to call no tools"),
     "no tools": (lambda s: not s.able.tools, "it declares to call tools"),
     "images": (lambda s: s.able.image_input, "it declares to take no images"),

@@ -137,6 +137,11 @@ class Subject:
         return own and self.able.streaming
 
     @cached_property
+    def streams_on_loops(self) -> bool:
+        """Whether it streams, and on an event loop without a thread."""
+        return self.streams and type(self._sample).astream is not Model.astream
+
+    @cached_property
     def _sample(self) -> Model:
         model: Model = self.model()
         return model

@@ -71,7 +71,7 @@ def closing_early_closes_the_connection(subject: Subject) -> None:
         assert model.invoke(HI)["content"] == "next"
 
 
-@needs("server", "options", "streaming")
+@needs("server", "asynchronous")
 def cancelling_closes_the_connection(subject: Subject) -> None:
     async def cancelled(model: Any, server: Any = None) -> float:
         async def run() -> None:
@@ -101,7 +101,7 @@ def cancelling_closes_the_connection(subject: Subject) -> None:
         assert asyncio.run(cancelled(model)) < 1
 
 
-@needs("server", "options", "streaming")
+@needs("server", "asynchronous")
 def another_thread_can_stop_it(subject: Subject) -> None:
     """As the panels do: the thread that reads is blocked, and another one cancels the task."""
     with subject.talking(Reply("x", "y", stall=event_of_piece(subject, 2))) as (model, server):
@@ -135,7 +135,7 @@ def another_thread_can_stop_it(subject: Subject) -> None:
         assert len(ended) == 1
 
 
-@needs("server", "options", "streaming")
+@needs("server")
 def many_calls_at_once_do_not_mix(subject: Subject) -> None:
     def echo(request: Request) -> Reply:
         word = str(request.body).partition("<")[2].partition(">")[0]
