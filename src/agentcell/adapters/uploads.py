@@ -11,7 +11,6 @@ import contextlib
 import copy
 import functools
 import os
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from agentcell.adapters.body import Body
 from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.remote import Prepared, RemoteModel
+from agentcell.adapters.upload_choice import choose, with_notes
 from agentcell.adapters.upload_failures import about, gone, tried
 from agentcell.adapters.upload_form import KEPT_SECONDS
 from agentcell.adapters.upload_messages import Attached
@@ -30,13 +30,10 @@ from agentcell.assets.limits import MediaLimits
 from agentcell.assets.prepare import Form
 from agentcell.errors import ModelError, Unsupported
 from agentcell.loop import LOOP
-from agentcell.messages import Message, media_blocks
+from agentcell.messages import Message
 from agentcell.modality import FieldModality
 
 WHEN = ("never", "auto", "always")
-
-LARGE_BYTES = 4_000_000
-"""From here on ``auto`` uploads a file the first time already."""
 
 AT_ONCE = 4
 """Files of one question that go up at the same moment."""
@@ -149,7 +146,17 @@ class UploadsFiles(RemoteModel):
             See `Model.ready`. A note tells of each attachment that will be uploaded.
         """
         ready = super().ready(messages, detail=detail, pdf_as=pdf_as, forms=forms)
-        return ready if self.upload == "never" else self._with_notes(ready, messages)
+        if self.upload == "never":
+            return ready
+        try:
+            account = account_of(self._origin())
+        except ModelError:
+            account = None  # no key: said when it is asked
+        chosen = self._chosen(Attached.to(ready.messages), account)
+        new = {one for one in chosen if account is None or not UPLOADS.find(account, one)}
+        hours = KEPT_SECONDS // 3600
+        end = f"is uploaded to {self.media_limits.provider} once, and deleted after {hours} hours."
+        return with_notes(ready, messages, new, end)
 
     def request_limits(self) -> MediaLimits:
         """Return what one request may hold; what is uploaded does not count."""
@@ -236,40 +243,26 @@ class UploadsFiles(RemoteModel):
             messages = [messages]  # no messages: refused below
         attached = Attached.to(self.ready(messages).messages)
         account = account_of(self._origin())
-        known = {
-            digest: await self._kept(UPLOADS.find, account, digest)
-            for digest in dict.fromkeys(asset.fingerprint() for asset in attached.at.values())
-        }
-        chosen = self._chosen(attached, account, {one for one, upload in known.items() if upload})
+        digests = dict.fromkeys(asset.fingerprint() for asset in attached.at.values())
+        for digest in digests:
+            if await self._kept(UPLOADS.find, account, digest):
+                UPLOADS.see(account, digest)  # by another process, perhaps
+        chosen = self._chosen(attached, account)
         named = attached.naming(dict.fromkeys(chosen, "file-0"))
         prepared = self._prepare(named, tools, settings, options)
-        for digest in known:
+        for digest in digests:
             UPLOADS.see(account, digest)
         return attached, chosen, prepared
 
-    def _chosen(
-        self, attached: Attached, account: str | None, known: set[str]
-    ) -> dict[str, MediaAsset]:
+    def _chosen(self, attached: Attached, account: str | None) -> dict[str, MediaAsset]:
         """Return the attachments that are to be files, by digest; nothing is remembered."""
-        fit = [asset for asset in attached.at.values() if self._takes_ids(asset.modality)]
-        if self.upload == "always":
-            return {asset.fingerprint(): asset for asset in fit}
-        count = Counter(asset.fingerprint() for asset in fit)
-        chosen = {
-            digest: asset
-            for asset in fit
-            if (digest := asset.fingerprint()) in known
-            or count[digest] > 1
-            or _size(asset) >= LARGE_BYTES
-            or (account is not None and UPLOADS.seen(account, digest))
-        }
-        rest = sorted((one for one in fit if one.fingerprint() not in chosen), key=_size)
-        beside = [one for one in attached.at.values() if not self._takes_ids(one.modality)]
-        room = super().request_limits().request_bytes
-        while rest and sum(_base64_size(one) for one in (*rest, *beside)) > room:
-            largest = rest.pop()
-            chosen[largest.fingerprint()] = largest
-        return chosen
+        return choose(
+            attached,
+            every=self.upload == "always",
+            takes_ids=self._takes_ids,
+            seen=lambda digest: account is not None and UPLOADS.seen(account, digest),
+            room=super().request_limits().request_bytes,
+        )
 
     async def _up(
         self, chosen: Mapping[str, MediaAsset], files: Files, prepared: Prepared
@@ -380,44 +373,5 @@ class UploadsFiles(RemoteModel):
                 model=self.model_name,
             )
 
-    def _with_notes(self, ready: Outgoing, messages: list[Message]) -> Outgoing:
-        """Return `ready` with a note of each attachment that is not at the service yet."""
-        try:
-            account = account_of(self._origin())
-        except ModelError:
-            account = None  # no key: said when it is asked
-        attached = Attached.to(ready.messages)
-        there = {
-            digest
-            for digest in {asset.fingerprint() for asset in attached.at.values()}
-            if account is not None and UPLOADS.find(account, digest)
-        }
-        chosen = self._chosen(attached, account, there)
-        notes_of = dict(ready.notes_of)
-        given, sent = list(media_blocks(messages)), list(media_blocks(ready.messages))
-        if len(given) != len(sent):
-            given = sent  # pages in the place of a PDF: each for itself
-        for before, after in zip(given, sent, strict=True):
-            if after.fingerprint in chosen and after.fingerprint not in there:
-                old = notes_of.get(before.fingerprint, ())
-                note = self._note(after.asset)
-                notes_of[before.fingerprint] = (*(one for one in old if one != note), note)
-        notes = tuple(dict.fromkeys(note for each in notes_of.values() for note in each))
-        return replace(ready, notes=notes, notes_of=notes_of)
-
-    def _note(self, asset: MediaAsset) -> str:
-        return (
-            f"{asset.default_filename} is uploaded to {self.media_limits.provider} once, and"
-            f" deleted there after {KEPT_SECONDS // 3600} hours."
-        )
-
 
 _UNLIMITED = 2**63
-
-
-def _size(asset: MediaAsset) -> int:
-    return asset.size_bytes or 0
-
-
-def _base64_size(asset: MediaAsset) -> int:
-    return (_size(asset) + 2) // 3 * 4
