@@ -32,6 +32,8 @@ class Answer(str):
         Where statements come from.
     turn_id
         The turn's name in the session.
+    value
+        What was asked for by a schema; None where there was none.
     """
 
     __slots__ = (
@@ -42,6 +44,7 @@ class Answer(str):
         "status",
         "turn_id",
         "usage",
+        "value",
     )
 
     model: str
@@ -51,6 +54,7 @@ class Answer(str):
     seconds: float
     citations: tuple[Citation, ...]
     turn_id: str
+    value: Any
 
     def __new__(  # noqa: D102, PLR0913 (one for each attribute)
         cls,
@@ -63,6 +67,7 @@ class Answer(str):
         seconds: float = 0.0,
         citations: tuple[Citation, ...] = (),
         turn_id: str = "",
+        value: Any = None,
     ) -> Self:
         answer = super().__new__(cls, text)
         answer.model = model
@@ -72,16 +77,19 @@ class Answer(str):
         answer.seconds = seconds
         answer.citations = citations
         answer.turn_id = turn_id
+        answer.value = value
         return answer
 
     @classmethod
-    def of(cls, turn: Turn) -> Answer:
+    def of(cls, turn: Turn, value: Any = None) -> Answer:
         """Return the answer of a turn, as far as it came.
 
         Parameters
         ----------
         turn
             As the session keeps it.
+        value
+            What was asked for by a schema.
         """
         return cls(
             turn.answer,
@@ -92,6 +100,7 @@ class Answer(str):
             seconds=turn.seconds,
             citations=turn.citations,
             turn_id=turn.id,
+            value=value,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""A question with all that it needs and its defaults, to what a session sends and records."""
+"""A question with all that it needs, to what a session sends and records; and its defaults."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentcell.adapters.model import Model
+from agentcell.agents.acting import Approve
+from agentcell.agents.answer_schema import AnswerSchema
+from agentcell.agents.tools import Tool
 from agentcell.history.turns import Turn
 from agentcell.messages import Message
 from agentcell.prompts.question import Question
@@ -48,6 +51,14 @@ class Request:
         The turn as it begins: the question, and no answer yet.
     notes
         What was done to attachments, one sentence each.
+    tools
+        What the model may call, by name.
+    approve
+        Asked before a tool runs; see `Approve`.
+    max_rounds
+        How many rounds of tool calls there may be.
+    schema
+        What the answer must be; None: any text.
     """
 
     conversation: str
@@ -58,6 +69,10 @@ class Request:
     turn: Turn
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
+    tools: dict[str, Tool] = field(default_factory=dict)
+    approve: Approve | None = None
+    max_rounds: int = 10
+    schema: AnswerSchema | None = None
 
     @property
     def id(self) -> str:

@@ -1,0 +1,247 @@
+"""A request → its events, with tools run on the way, and at its end, whatever it is, one turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import aclosing, closing
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from agentcell.adapters.events import Event
+from agentcell.adapters.model import Model
+from agentcell.agents.answer_schema import AnswerSchema
+from agentcell.agents.exchange import (
+    RoundsFinished,
+    Step,
+    ToolFinished,
+    ToolLog,
+    ToolStarted,
+    as_text,
+    exchange,
+)
+from agentcell.agents.parts import read_skills
+from agentcell.agents.repairing import Usable, repairing
+from agentcell.agents.rounds import astreamed, streamed, takes_tool_media
+from agentcell.agents.tools import Tool, named_tools
+from agentcell.assets.asset import MediaAsset
+from agentcell.errors import Unsupported
+from agentcell.history.turn_record import TurnRecord
+from agentcell.history.turns import Turn
+from agentcell.messages import (
+    Block,
+    MediaMessageBlock,
+    Message,
+    TextMessageBlock,
+    media_blocks,
+)
+from agentcell.prompts.fields import FieldSpec
+from agentcell.prompts.session_tags import SessionTags
+from agentcell.prompts.skill import Skill, render_skills
+from agentcell.prompts.tags import TagRegistry, announcement
+from agentcell.request import Request
+
+AskEvent: TypeAlias = Event | ToolStarted | ToolFinished
+
+ATTEMPTS = 2
+"""How often an answer by a schema is asked for: a wrong one is repaired once."""
+
+
+def asked(
+    request: Request, tags: SessionTags, commit: Callable[[Turn], None]
+) -> Iterator[AskEvent]:
+    """Send `request` and yield what comes of it; at its end `commit` takes the turn.
+
+    Parameters
+    ----------
+    request
+        Ready to be sent.
+    tags
+        Names for what tools return.
+    commit
+        See `TurnRecord`.
+    """
+    record = TurnRecord(request.turn, commit)
+    with record:
+        model = request.model
+        if request.tools or request.schema:
+            events: Any = streamed(model, _steps(request, record, tags), request.approve)
+        else:
+            events = _closable(model.stream(request.outgoing, None, request.settings))
+        with closing(events):
+            for event in events:
+                if _is_told(record, event):
+                    yield event
+
+
+async def aasked(
+    request: Request, tags: SessionTags, commit: Callable[[Turn], None]
+) -> AsyncIterator[AskEvent]:
+    """Like `asked`, without blocking the loop; tools that are no coroutines run in threads."""
+    record = TurnRecord(request.turn, commit)
+    with record:
+        model = request.model
+        if request.tools or request.schema:
+            events: Any = astreamed(model, _steps(request, record, tags), request.approve)
+        else:
+            events = model.astream(request.outgoing, None, request.settings)
+        async with aclosing(events):
+            async for event in events:
+                if _is_told(record, event):
+                    yield event
+
+
+def _is_told(record: TurnRecord, event: Any) -> bool:
+    """Put an event on record; say whether whoever asked is told of it."""
+    if isinstance(event, ToolStarted):
+        record.next_call()
+    elif isinstance(event, (RoundsFinished, Usable)):
+        return False
+    elif not isinstance(event, ToolFinished):
+        record.take(event)
+    return True
+
+
+def _steps(
+    request: Request, record: TurnRecord, tags: SessionTags
+) -> Generator[Step, Any, RoundsFinished | Usable]:
+    schema, settings = request.schema, request.settings
+    if schema is not None and _answers_by_schema(request.model):
+        settings = {**settings, "schema": schema.document}
+    common: dict[str, Any] = {
+        "log": ToolLog(request.max_rounds),
+        "tags": _ToolTags(tags, request.messages),
+        "takes_media": takes_tool_media(request.model),
+        "added": record.added,
+    }
+    if schema is None:
+        return (yield from exchange(request.outgoing, request.tools, settings, **common))
+    return (
+        yield from repairing(
+            request.outgoing,
+            request.tools,
+            settings,
+            wanted=schema.wanted(),
+            attempts=ATTEMPTS,
+            **common,
+        )
+    )
+
+
+class _ToolTags(TagRegistry):
+    """Names what tools return like the session's other attachments."""
+
+    def __init__(self, tags: SessionTags, messages: Sequence[Message]) -> None:
+        super().__init__()
+        self._session = tags
+        for block in media_blocks(messages):
+            self.adopt(block.tag, block.asset)
+
+    def reserve(
+        self, asset: MediaAsset, field_name: str, description: str = "", *, fresh: bool = False
+    ) -> tuple[str, bool]:
+        """Return the asset's tag, and whether the model has not seen it yet."""
+        known = self.tag_of(asset)
+        if known is not None and not fresh:
+            return known, False
+        tag = self._session.tag(asset, FieldSpec(field_name, description))
+        self.adopt(tag, asset)
+        return tag, True
+
+
+# -- what a request is made of -------------------------------------------------------------------
+
+
+def tools_for(model: Model, tools: Any) -> dict[str, Tool]:
+    """Return tools by name, for a model that calls them.
+
+    Raises
+    ------
+    ToolError
+        If one is none, or two have the same name.
+    Unsupported
+        If `model` calls no tools.
+    """
+    named = named_tools(tools)
+    if named and not model.capabilities.tools:
+        raise Unsupported(
+            f"{model.name} calls no tools.",
+            fix="leave the tools out, or choose a model that calls them with `-m`.",
+            provider=model.provider,
+            model=model.model_name,
+        )
+    return named
+
+
+def skill_blocks(skills: Any, tags: SessionTags) -> tuple[Block, ...] | None:
+    """Return what skills say and show; None where none are given, nothing for an empty list.
+
+    Parameters
+    ----------
+    skills
+        Skills, or the folders that they are in; one or several.
+    tags
+        Names for their media.
+
+    Raises
+    ------
+    SkillError
+        If one cannot be read.
+    """
+    if skills is None:
+        return None
+    read: list[Skill] = list(read_skills(skills))
+    blocks: list[Block] = [TextMessageBlock(render_skills(read))] if read else []
+    for asset in (asset for skill in read for asset in skill.media):
+        name, label = "skill_media", asset.default_filename
+        block = MediaMessageBlock(asset, name, tags.tag(asset, FieldSpec(name, label)), label)
+        blocks += [TextMessageBlock(announcement(block)), block]
+    return tuple(blocks)
+
+
+def system_message(rules: str, skills: Sequence[Block]) -> list[Message]:
+    """Return the message of instructions and skills; none where there are neither."""
+    texts = [block.text for block in skills[:1] if isinstance(block, TextMessageBlock)]
+    text = "\n\n".join(part for part in (rules, *texts) if part)
+    more = skills[1:]
+    if not text:
+        return []
+    return [{"role": "system", "content": [TextMessageBlock(text), *more] if more else text}]
+
+
+def sent_to(
+    model: Model, messages: Iterable[Message], schema: AnswerSchema | None
+) -> list[Message]:
+    """Return `messages` as `model` can read them.
+
+    What tools returned becomes text for one that takes no attachments there; one that does not
+    answer by a schema of itself is told it below the question.
+    """
+    shows = takes_tool_media(model)
+    sent = [
+        {**message, "content": as_text(message["content"])}
+        if message["role"] == "tool" and not shows
+        else message
+        for message in messages
+    ]
+    if schema is not None and not _answers_by_schema(model):
+        sent[-1] = _with_text(sent[-1], schema.instructions())
+    return sent
+
+
+def _answers_by_schema(model: Model) -> bool:
+    return model.capabilities.structured_output
+
+
+def _with_text(message: Message, text: str) -> Message:
+    content = message["content"]
+    if isinstance(content, str):
+        return {**message, "content": f"{content}\n\n{text}"}
+    last = content[-1]
+    if not isinstance(last, TextMessageBlock):
+        return {**message, "content": [*content, TextMessageBlock(text)]}
+    return {**message, "content": [*content[:-1], replace(last, text=f"{last.text}\n\n{text}")]}
+
+
+def _closable(events: Iterator[Event]) -> Any:
+    """Return an iterator with `close`, which a plain one lacks."""
+    return events if hasattr(events, "close") else (event for event in events)
