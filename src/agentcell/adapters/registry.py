@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from agentcell import keys
 from agentcell.adapters import entry_points
 from agentcell.adapters.entry_points import Named
-from agentcell import keys
 from agentcell.adapters.model import Model
 from agentcell.errors import UnknownModel
 
