@@ -49,6 +49,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             folder = base / name.lower()
             folder.mkdir()
             patch.setenv(name, str(folder))
+        (base / "llm").mkdir()
+        patch.setenv("LLM_USER_PATH", str(base / "llm"))  # this person's keys, kept by llm
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")  # and by keyring
         patch.setenv("JUPYTER_PLATFORM_DIRS", "1")  # silences jupyter_core's notice of a change
         patch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # silences the debugger's
         patch.setenv(offline.LOG, str(base / "refused.log"))

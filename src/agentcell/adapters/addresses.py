@@ -1,4 +1,4 @@
-"""A service's address and key, from arguments and the environment; a local one gets no real key.
+"""A service's address and key, from what is given or kept; a local one gets no real key.
 
 Nothing is looked up on the network: an address is local by what it says.
 """
@@ -10,7 +10,9 @@ import os
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from agentcell import keys
 from agentcell.errors import AuthenticationError, BadRequest, KeyMissing
+from agentcell.keys import Key
 
 PLACEHOLDER_KEY = "no-key-needed"
 """What a local server gets: clients insist on sending something."""
@@ -64,24 +66,34 @@ def from_environment(name: str) -> str:
 def resolve_key(  # noqa: PLR0913 (each fact decides)
     *,
     given: str | None,
-    variable: str,
+    variables: tuple[str, ...],
+    main_variable: str,
     url: str,
+    default_url: str,
     url_was_argument: bool,
     is_own_server: bool = False,
+    may_ask: bool = False,
     provider: str,
     model: str,
-) -> str:
+) -> Key:
     """Return the key to send to `url`.
 
-    A key that is given is sent. A key from the environment is meant for the provider: an address
-    on this machine or network that was given as an argument does not get it, since a person who
-    tries a local server with the real key still in the environment does not mean to send it.
+    A key that is given is sent. A key from the environment, or from anywhere else that keys are
+    kept, is meant for the provider: an address on this machine or network that was given as an
+    argument does not get it, since a person who tries a local server with the real key still in
+    the environment does not mean to send it.
 
     Parameters
     ----------
+    variables, main_variable
+        The environment variables that may hold it, and the one to tell people of.
+    default_url
+        The provider's own address: what the tool `llm` keeps is for no other.
     is_own_server
         Whether the provider is a server that people run themselves: it may need no key, and its
         variable holds a key for that server only.
+    may_ask
+        Whether a person who sits there may be asked for it.
 
     Raises
     ------
@@ -91,24 +103,38 @@ def resolve_key(  # noqa: PLR0913 (each fact decides)
         If it holds characters that no key has.
     """
     is_local = is_local_address(url)
-    key = (given or "").strip()
-    if not key and (is_own_server or not (is_local and url_was_argument)):
-        key = from_environment(variable)
-    if not key and (is_local or is_own_server):
-        return PLACEHOLDER_KEY
-    if not key:
-        raise KeyMissing(
-            f"No API key for {provider}/{model}: {variable} is not set.",
-            fix=f"set {variable} in the environment, give api_key=…, or use `-m local`,"
-            " which needs none.",
-            provider=provider,
-            model=model,
+    name = f"{provider}/{model}"
+    if key := (given or "").strip():
+        return _checked(Key(value=key, variable=main_variable, source="argument"), name)
+    if is_own_server or not (is_local and url_was_argument):
+        found = keys.look(
+            variables or (main_variable,),
+            stores=not (is_local or is_own_server),
+            is_own_address=host_of(url) == host_of(default_url),
+            prompt=f"Key for {provider} at {host_of(url)}: " if may_ask else "",
+            main=main_variable,
         )
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise AuthenticationError(
-            f"The API key for {provider}/{model} holds spaces or letters that no key has.",
-            fix="copy the key again, without anything around it.",
-            provider=provider,
-            model=model,
-        )
-    return key
+        if found.key is not None:
+            return _checked(found.key, name)
+    if is_local or is_own_server:
+        return Key(value=PLACEHOLDER_KEY, variable=main_variable, source="placeholder")
+    looked_at = f" Nor is one in {', '.join(found.looked_at)}." if found.looked_at else ""
+    raise KeyMissing(
+        f"No API key for {name}: {main_variable} is not set.{looked_at}",
+        fix=f"run `%agent key {provider}` to type it, set {main_variable} in the environment,"
+        " give api_key=…, or use `-m local`, which needs none.",
+        provider=provider,
+        model=model,
+    )
+
+
+def _checked(key: Key, name: str) -> Key:
+    if keys.can_be_key(key.value):
+        return key
+    provider, _, model = name.partition("/")
+    raise AuthenticationError(
+        f"The API key for {name} holds spaces or letters that no key has.",
+        fix="copy the key again, without anything around it.",
+        provider=provider,
+        model=model,
+    )

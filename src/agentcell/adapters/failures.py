@@ -41,6 +41,7 @@ from agentcell.errors import (
     TooLarge,
     UnknownModel,
 )
+from agentcell.keys.traces import without_traces
 
 _LONGEST_MESSAGE = 300
 """Characters of a service's own message that are shown."""
@@ -97,9 +98,9 @@ class Origin:
 
 
 def redacted(text: str, key: str = "") -> str:
-    """Return `text` without `key` and without anything that looks like one."""
+    """Return `text` without `key`, without parts of it, and without what looks like one."""
     if len(key) >= 4:  # noqa: PLR2004 (a shorter key would take common letters out)
-        text = text.replace(key, _REDACTED)
+        text = without_traces(text.replace(key, _REDACTED), key, _REDACTED)
     return _KEY_SHAPES.sub(_REDACTED, text)
 
 

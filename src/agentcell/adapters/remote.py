@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agentcell import keys
 from agentcell.adapters import addresses, failures
 from agentcell.adapters.answer import Decoder, read_answer
 from agentcell.adapters.body import Body, written
@@ -21,11 +22,15 @@ from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.adapters.retry import RetryPolicy
-from agentcell.errors import AgentcellError, ModelError, Unsupported
+from agentcell.errors import AgentcellError, AuthenticationError, ModelError, Unsupported
+from agentcell.keys import Key
 from agentcell.messages import Message
 
 if TYPE_CHECKING:
     import httpx2
+
+_FORBIDDEN = 403
+"""The status of a key that is right, but not for this."""
 
 _PLACES = ("sent", "user", "refused")
 
@@ -49,7 +54,8 @@ class RemoteModel(Model):
     model_name
         The service's own name for it.
     api_key
-        None or empty: from the environment, at the first use.
+        None or empty: at the first use, from the environment or where else keys are kept; see
+        `agentcell.keys`.
     base_url
         None or empty: from the environment, else the service's own address.
     invoke_settings
@@ -140,21 +146,22 @@ class RemoteModel(Model):
         """Whether that is on this machine or network."""
         return addresses.is_local_address(self.base_url)
 
-    def _key_variable(self) -> str:
-        """Return the first of the variables that is set, else the one to tell people of."""
-        found = (name for name in self.key_variables if addresses.from_environment(name))
-        return next(found, self.key_variable)
-
-    def _key(self) -> str:
+    def _found_key(self, *, may_ask: bool = False) -> Key:
         return addresses.resolve_key(
             given=self._given_key,
-            variable=self._key_variable(),
+            variables=self.key_variables,
+            main_variable=self.key_variable,
             url=self.base_url,
+            default_url=self.default_url,
             url_was_argument=self._given_url is not None,
             is_own_server=self.is_own_server,
+            may_ask=may_ask,
             provider=self.provider,
             model=self.model_name,
         )
+
+    def _key(self) -> str:
+        return self._found_key().value
 
     def encode(
         self,
@@ -191,18 +198,18 @@ class RemoteModel(Model):
 
     def _origin(self) -> Origin:
         """Return whom requests go to, with which key."""
-        key = self._key()
+        key = self._found_key()
         return Origin(
             provider=self.provider,
             model=self.model_name,
             address=self.base_url,
-            key=key,
-            key_variable=self._key_variable(),
+            key=key.value,
+            key_variable=key.place,
             is_local=self.is_local or self.is_own_server,
             fixes=self.fixes(),
         )
 
-    async def astream(
+    def astream(
         self,
         messages: list[Message],
         tools: list[dict[str, Any]] | None = None,
@@ -211,6 +218,8 @@ class RemoteModel(Model):
     ) -> AsyncGenerator[Event]:
         """Yield the answer as it comes. Closing the iterator closes the connection.
 
+        Where a key is nowhere and a person sits there, the call asks for it; see `agentcell.keys`.
+
         Parameters
         ----------
         messages, tools, settings
@@ -218,7 +227,19 @@ class RemoteModel(Model):
         kwargs
             ``timeout, max_retries, extra_headers, extra_body``, for this call.
         """
-        prepared = self._prepare(messages, tools, settings, kwargs)
+        with contextlib.suppress(AgentcellError):  # raised again where the answer is awaited
+            # Here, since only the caller's thread can show a question to the person.
+            self._found_key(may_ask=True)
+        return self._answered(messages, tools, settings, kwargs)
+
+    async def _answered(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        settings: Mapping[str, Any] | None,
+        options: dict[str, Any],
+    ) -> AsyncGenerator[Event]:
+        prepared = self._prepare(messages, tools, settings, options)
         began = False
         retries, waited = 0, 0.0
         while True:
@@ -229,6 +250,8 @@ class RemoteModel(Model):
                             began = True
                             yield event
             except ModelError as error:
+                if isinstance(error, AuthenticationError) and error.status != _FORBIDDEN:
+                    keys.refused(prepared.origin.key)  # another may be there by now
                 wait = None if began else prepared.policy.wait(error, retries, waited)
                 if wait is None:
                     raise

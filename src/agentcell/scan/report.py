@@ -1,0 +1,127 @@
+"""Paths and keys, to findings that name the file, the cell and the key's variable, never the key.
+
+What counts:
+
+- any run of six characters of a known key's secret part, also in Base64, percent-encoded or
+  JSON-escaped;
+- in pictures, other data, and unbroken stretches of 240 characters and more, a run of twelve:
+  six characters come up there by chance (in 10 MB of Base64 with one key about once in 40 files);
+- any string shaped as services make their keys (`agentcell.keys.shapes`), known or not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentcell import keys as known_keys
+from agentcell.errors import ScanError
+from agentcell.scan.files import files_of
+from agentcell.scan.pieces import pieces_of
+from agentcell.scan.searching import Searcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One place at which a key, a part of one, or a key's shape stands.
+
+    Parameters
+    ----------
+    file
+        The file's path.
+    cell
+        The notebook's cell, counted from 1; None outside cells.
+    where
+        For people, for example ``source`` or ``output 1, text/plain``.
+    what
+        Whose key or which shape, for example ``OPENAI_API_KEY`` or ``shape of an OpenAI key``.
+    """
+
+    file: str
+    cell: int | None
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        places = [f"cell {self.cell}" if self.cell is not None else "", self.where]
+        return f"{self.file}: {', '.join(filter(None, places))}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a search found, and what it could not read."""
+
+    findings: tuple[Finding, ...]
+    files: int
+    problems: tuple[ScanError, ...] = ()
+
+
+def scan(path: str | os.PathLike[str], keys: Mapping[str, str] | None = None) -> list[Finding]:
+    """Search a notebook, with its history and recordings, or any file or folder.
+
+    Parameters
+    ----------
+    path
+        A notebook, another file, or a folder.
+    keys
+        Keys by the name to tell them by; None: those of the environment, keyring and `llm`.
+
+    Raises
+    ------
+    ScanError
+        If nothing was found, but something could not be read.
+    """
+    report = search([path], keys)
+    if report.problems and not report.findings:
+        raise report.problems[0]
+    return list(report.findings)
+
+
+def search(
+    paths: Iterable[str | os.PathLike[str]], keys: Mapping[str, str] | None = None
+) -> Report:
+    """Search all of `paths`; a file that cannot be read is a problem of the report.
+
+    Parameters
+    ----------
+    paths, keys
+        See `scan`.
+    """
+    searcher = Searcher(keys_at_hand() if keys is None else keys)
+    files: dict[Path, tuple[Path, bool]] = {}
+    problems: list[ScanError] = []
+    for path in map(Path, paths):
+        try:
+            for file in files_of(path):
+                files.setdefault(file.resolve(), (file, file == path))
+        except ScanError as problem:
+            problems.append(problem)
+    findings: dict[Finding, None] = {}
+    for file, was_named in files.values():
+        try:
+            for finding in _in_file(searcher, file, was_named=was_named):
+                findings.setdefault(finding)
+        except ScanError as problem:
+            problems.append(problem)
+    return Report(findings=tuple(findings), files=len(files), problems=tuple(problems))
+
+
+def _in_file(searcher: Searcher, file: Path, *, was_named: bool) -> Iterator[Finding]:
+    shown = searcher.without_keys(str(file))
+    found: set[str] = set()
+    for piece in searcher.promising(pieces_of(file, was_named=was_named)):
+        for where, name, what in searcher.in_piece(piece):
+            if piece.is_rest and name in found:
+                continue
+            found.add(name)
+            yield Finding(file=shown, cell=piece.cell, where=where, what=what)
+
+
+def keys_at_hand() -> dict[str, str]:
+    """Return every key that this machine gives to this process, by where it comes from."""
+    from agentcell.adapters.registry import providers
+
+    names = [name for info in providers() for name in info.variables]
+    return known_keys.known(dict.fromkeys(names), slow=True)
