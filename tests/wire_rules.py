@@ -39,6 +39,7 @@ def check_anthropic(body: Mapping[str, Any]) -> None:
             assert block["type"] != "text" or block["text"].strip()
             assert message["role"] == "assistant" or not isinstance(block.get("citations"), list)
     assert not open_calls or messages[-1]["role"] == "assistant"
+    assert not used or body.get("tools"), "who shows calls of tools tells tools"
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:

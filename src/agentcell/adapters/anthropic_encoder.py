@@ -59,6 +59,10 @@ def encode(request: Request, *, citations: bool = False) -> dict[str, Any]:
         body["system"] = system
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+    elif used := dict.fromkeys(call.name for turn in request.turns for call in turn.calls):
+        # Earlier calls are refused where no tools are told; these may not be called again.
+        body["tools"] = [_tool(Tool(name=name)) for name in used]
+        body["tool_choice"] = {"type": "none"}
     if settings.tool_choice is not None:
         body["tool_choice"] = _tool_choice(settings.tool_choice, request.tools)
     body |= thinking_fields(settings.reasoning, asked)
