@@ -194,6 +194,7 @@ class Session:
         *,
         values: Mapping[str, Any] | None = None,
         attach: Mapping[str, Any] | None = None,
+        mentions: Mapping[str, tuple[str, MediaAsset]] | None = None,
         fields: Mapping[str, Any] | None = None,
         model: Model | str | None = None,
         system: str | None = None,
@@ -215,6 +216,9 @@ class Session:
             What ``{name}`` may stand for, for example the notebook's variables.
         attach
             Attachments and values that go out whether `text` names them or not.
+        mentions
+            Files that `text` may name as ``@path``: a field's name and the file, by path as
+            written. Give none with a text that no person typed.
         fields
             Declarations such as ``{"receipt": "IMAGE:Receipt"}``.
         model
@@ -259,6 +263,7 @@ class Session:
             viewed=known.viewed_for((cell_id, part)),
             tags=known.tags,
             sent=sent,
+            mentions=mentions,
         )
         question = replace(question, blocks=tuple(map(known.shared, question.blocks)))
         rules = system if system is not None else system_of(earlier, self.defaults.system)
