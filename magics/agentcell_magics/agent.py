@@ -29,6 +29,7 @@ from agentcell_magics.cells import (
     variables,
 )
 from agentcell_magics.live import LiveAnswer, show
+from agentcell_magics.mentioned import Mentioned, mentioned
 from agentcell_magics.options import AgentOptions, agent_options
 from agentcell_magics.status import run_command
 
@@ -85,26 +86,29 @@ class AskMagics(Magics):
                 f"-o {options.output}: IPython itself keeps something under that name.",
                 fix="choose another name, for example -o answer.",
             )
-        request = self._prepare(options, cell.strip("\n").rstrip())
+        text = cell.strip("\n").rstrip()
+        named = mentioned(text, self.typed.holds)
+        request = self._prepare(options, text, named)
         if options.quiet is None:
             options = replace(options, quiet=self.defaults.in_force("quiet"))
         if not options.quiet or options.dry_run:
             self._show_question(request)
-            for hint in (*request.question.hints, *_hints(options, cell)):
+            for hint in (*request.question.hints, *named.hints, *_hints(options, cell)):
                 show(cards.line(hint))
         if options.dry_run:
             show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
             return
         self._run(request, options)
 
-    def _prepare(self, options: AgentOptions, text: str) -> Request:
+    def _prepare(self, options: AgentOptions, text: str, named: Mentioned) -> Request:
         self.defaults.check()
         self.session.defaults = self.defaults.defaults()
         values = variables(self.shell)
         return self.session.prepare(
             text,
             values=values,
-            attach=attached(options.attach, options.fields, values),
+            attach=attached(options.attach, options.fields, values, named.files.values()),
+            mentions=named.files,
             fields=options.fields,
             model=options.model,
             system=options.system,

@@ -20,7 +20,10 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 def attached(
-    given: Iterable[tuple[str, str]], fields: Mapping[str, str], values: Mapping[str, Any]
+    given: Iterable[tuple[str, str]],
+    fields: Mapping[str, str],
+    values: Mapping[str, Any],
+    mentioned: Iterable[tuple[str, MediaAsset]] = (),
 ) -> dict[str, Any]:
     """Return the attachments by field name; a name given several times holds a list.
 
@@ -32,6 +35,9 @@ def attached(
         Declarations by name: they say what an address leads to.
     values
         The person's variables, to tell where one was meant.
+    mentioned
+        Files that the text names, with their fields: they are the value of a declared field that
+        has no other.
 
     Raises
     ------
@@ -46,6 +52,9 @@ def attached(
         spec = parse_field_spec(field, fields.get(field))
         asset = asset_at(place, spec.modality, values, option="-a ")
         found.setdefault(field, []).append(asset)
+    for field, asset in mentioned:
+        if field in fields and field not in values:
+            found.setdefault(field, [asset])
     return {name: assets[0] if len(assets) == 1 else assets for name, assets in found.items()}
 
 

@@ -11,6 +11,7 @@ from agentcell.assets.coerce import coerce
 from agentcell.errors import CellError, FieldError
 from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock
 from agentcell.prompts.fields import FieldSpec, validate_field_value
+from agentcell.prompts.mentions import find_mentions
 from agentcell.prompts.session_tags import SessionTags
 from agentcell.prompts.tags import announcement
 from agentcell.prompts.template import fill, find_slots, near_miss
@@ -70,6 +71,7 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
     viewed: Iterable[tuple[FieldSpec, MediaAsset]],
     tags: SessionTags,
     sent: Mapping[str, str],
+    mentions: Mapping[str, tuple[str, MediaAsset]] | None = None,
 ) -> Question:
     """Return the question that `text` makes with what it names.
 
@@ -86,6 +88,9 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
         Gives an attachment its tag.
     sent
         What earlier messages hold, fingerprint to tag: it keeps its tag, whatever the field.
+    mentions
+        Files that `text` may name as ``@path``: a field's name and the file, by path as written.
+        No others are looked for.
 
     Raises
     ------
@@ -105,7 +110,8 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
     for name in fields:
         composer.declared(name)
     names = list(dict.fromkeys(slot.name for slot in find_slots(text)))
-    filled = "\n\n".join([fill(text, composer.told), *composer.unused_texts(names)])
+    said = "".join(composer.filled(text, mentions or {}))
+    filled = "\n\n".join([said, *composer.unused_texts(names)])
     return Question(
         text=filled,
         blocks=tuple(composer.blocks.values()),
@@ -134,6 +140,17 @@ class _Composer:
         self._said: dict[str, str | None] = {}
         self._texts: set[str] = set()
         self.blocks: dict[str, MediaMessageBlock] = {}  # by tag, in order
+
+    def filled(self, text: str, mentions: Mapping[str, tuple[str, MediaAsset]]) -> Iterable[str]:
+        """Yield `text` in pieces: names as they are told, mentions as tags, all else as typed."""
+        at = 0
+        for mention in find_mentions(text, mentions.__contains__) if mentions else ():
+            name, asset = mentions[mention.path]
+            spec = self._fields.get(name) or FieldSpec(name=name, description=name)
+            yield fill(text[at : mention.start], self.told)
+            yield self.add(spec, asset)
+            at = mention.end
+        yield fill(text[at:], self.told)
 
     def told(self, name: str) -> str | None:
         """Return what stands for `name`, or None to leave it as typed."""
