@@ -120,10 +120,15 @@ class SdkModel(RemoteModel):
         client = await self._client(prepared)
         try:
             yield client
+        except sdk.APIStatusError as error:  # its fields hold what the service said, key and all
+            failure, answer = _failure(error, prepared, sdk), error.response
         except (sdk.APIError, httpx2.HTTPError) as error:
             failure = _failure(error, prepared, sdk)
             _redact(error, prepared.origin.key)
             raise failure from error
+        else:
+            return
+        raise failure from await self._own_error(answer, failure, prepared.origin.key)
 
     async def _loaded(self) -> Any:
         """Return the vendor's package. To import it takes a second, so the loop must not wait."""

@@ -64,6 +64,8 @@ class FileShelf:
         How many looks at a file say that it is in process (Gemini).
     unreadable
         What the service then says of a file that it cannot read (Gemini); empty: nothing.
+    delay
+        Seconds before each answer.
     hold
         Whether content is never read: an upload then stands still.
     uploading
@@ -85,6 +87,7 @@ class FileShelf:
         self.lifetime: float | None = None
         self.in_process = 0
         self.unreadable = ""
+        self.delay = 0.0
         self.hold = False
         self.uploading = threading.Event()
 
@@ -152,6 +155,7 @@ class FileShelf:
         data
             Its body.
         """
+        time.sleep(self.delay)
         with self._lock:
             self.requests.append(request)
             if self._planned:
