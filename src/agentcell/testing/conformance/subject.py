@@ -113,11 +113,7 @@ class Subject:
 
     @property
     def _takes_url(self) -> bool:
-        places = (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            inspect.Parameter.VAR_POSITIONAL,
-        )
+        places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return any(parameter.kind in places for parameter in self._parameters)
 
     @property
