@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import base64
 import copy
@@ -658,6 +659,30 @@ def test_an_upload_stops_within_a_second(
 
 
 @each_service
+def test_an_interrupt_stops_an_upload_within_a_second(
+    service: Service, server: ProviderServer
+) -> None:
+    server.files.hold = True
+    large = padded_pdf(30_000_000)
+    moments: list[float] = []
+
+    def stop() -> None:
+        server.files.uploading.wait(20)
+        time.sleep(0.2)
+        moments.append(time.monotonic())
+        _thread.interrupt_main()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    with pytest.raises(KeyboardInterrupt):
+        made(service, server, timeout=60).invoke(question(large))
+    ended = time.monotonic()
+    stopper.join()
+
+    assert ended - moments[0] < 1
+
+
+@each_service
 def test_closing_the_iterator_stops_an_upload(service: Service, server: ProviderServer) -> None:
     server.files.then(
         Reply(status=503, raw="busy", headers={"retry-after": "0"}), Reply(raw="x", stall=-1)
@@ -971,7 +996,7 @@ def test_only_what_may_be_named_by_an_id_goes_up(service: Service, server: Provi
 def test_a_copied_or_pickled_model_uploads_too(service: Service, server: ProviderServer) -> None:
     model = made(service, server)
 
-    for twin in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+    for twin in (copy.copy(model), copy.deepcopy(model), _pickled(model)):
         twin.invoke(question(picture()))
 
     assert len(server.files.taken) == 1
@@ -1036,6 +1061,10 @@ def test_a_name_that_is_no_ascii_arrives_whole() -> None:
             made(service, server).invoke(question(picture(name="照片 1.png")))
 
             assert server.files.taken[0].filename == "照片 1.png"
+
+
+def _pickled(model: Any) -> Any:
+    return pickle.loads(pickle.dumps(model))  # noqa: S301 (made here)
 
 
 def test_what_the_store_keeps_holds_no_key() -> None:

@@ -17,7 +17,8 @@ from agentcell.assets.asset import MediaAsset
 from agentcell.errors import ModelError, TooLarge
 
 _GONE = re.compile(
-    r"not[ _]found|no such|no file|(?:not|n't) exist|expired|deleted|no longer", re.IGNORECASE
+    r"not[ _]found|(?:not|n't) find|no such|no file|(?:not|n't) exist|expired|deleted|no longer",
+    re.IGNORECASE,
 )
 """How services say that a file is not there; Gemini: "You do not have permission to access the
 File … or it may not exist" (github.com/googleapis/python-genai/issues/1218)."""
@@ -26,6 +27,9 @@ _FILE = re.compile(r"(?<![a-z])file", re.IGNORECASE)
 
 _NEVER_GONE = {401, 402, 408, 409, 413, 429}
 """Statuses that say nothing of files."""
+
+_ALWAYS_GONE = {404, 410}
+"""Statuses that say it in whatever words."""
 
 _SHORTEST_ID = 4
 """Characters; a shorter id may stand in a message by chance."""
@@ -71,9 +75,9 @@ def gone(error: ModelError, files: Sequence[Upload]) -> list[Upload]:
     """
     if error.status in _NEVER_GONE or (error.status or 400) >= 500:  # noqa: PLR2004
         return []
-    if not _GONE.search(error.problem):
-        return []
     named = [one for one in files if _names(error, one)]
+    if not _GONE.search(error.problem):
+        return named if error.status in _ALWAYS_GONE else []
     return named or (list(files) if _FILE.search(error.problem) else [])
 
 

@@ -185,20 +185,50 @@ class UploadsFiles(RemoteModel):
         """
         if self.upload == "never":
             return super().astream(messages, tools, settings, **kwargs)
-        return self._asked(messages, tools, settings, kwargs)
+        return self._planned(messages, tools, settings, kwargs)
 
-    async def _asked(
+    async def _planned(
         self,
         messages: list[Message],
         tools: list[dict[str, Any]] | None,
         settings: dict[str, Any] | None,
         options: dict[str, Any],
     ) -> AsyncGenerator[Event]:
-        """Upload what is to be, ask, and do both again for a file that the service has lost.
+        """Choose what goes up, and ask."""
+        if not isinstance(messages, (list, tuple)):
+            messages = [messages]  # no messages: refused below
+        attached = Attached.to(self.ready(messages).messages)
+        account = account_of(self._origin())
+        digests = dict.fromkeys(asset.fingerprint() for asset in attached.at.values())
+        for digest in digests:
+            if await self._kept(UPLOADS.find, account, digest):
+                UPLOADS.see(account, digest)  # by another process, perhaps
+        chosen = self._chosen(attached, account)
+        named = attached.naming(dict.fromkeys(chosen, "file-0"))
+        if chosen:
+            # Nothing goes up before all else about the request is found to be right.
+            prepared = self._prepare(named, tools, settings, options)
+            answer = self._asked(attached, chosen, prepared, (tools, settings, options))
+        else:
+            answer = super().astream(named, tools, settings, **options)
+        for digest in digests:
+            UPLOADS.see(account, digest)
+        async with contextlib.aclosing(answer):
+            async for event in answer:
+                yield event
+
+    async def _asked(
+        self,
+        attached: Attached,
+        chosen: Mapping[str, MediaAsset],
+        prepared: Prepared,
+        rest: tuple[Any, Any, dict[str, Any]],
+    ) -> AsyncGenerator[Event]:
+        """Upload what is chosen, ask, and do both again for a file that the service has lost.
 
         Services name one lost file at a time, so each may have its turn; none has two.
         """
-        attached, chosen, prepared = await self._plan(messages, tools, settings, options)
+        tools, settings, options = rest
         files: Files = {}
         old: set[str] = set()
         again: set[str] = set()
@@ -230,29 +260,6 @@ class UploadsFiles(RemoteModel):
             else:
                 return
             yield Retrying(len(again) + 1, 0.0, reason)
-
-    async def _plan(
-        self,
-        messages: list[Message],
-        tools: list[dict[str, Any]] | None,
-        settings: dict[str, Any] | None,
-        options: dict[str, Any],
-    ) -> tuple[Attached, dict[str, MediaAsset], Prepared]:
-        """Choose what goes up, once all else about the request is found to be right."""
-        if not isinstance(messages, (list, tuple)):
-            messages = [messages]  # no messages: refused below
-        attached = Attached.to(self.ready(messages).messages)
-        account = account_of(self._origin())
-        digests = dict.fromkeys(asset.fingerprint() for asset in attached.at.values())
-        for digest in digests:
-            if await self._kept(UPLOADS.find, account, digest):
-                UPLOADS.see(account, digest)  # by another process, perhaps
-        chosen = self._chosen(attached, account)
-        named = attached.naming(dict.fromkeys(chosen, "file-0"))
-        prepared = self._prepare(named, tools, settings, options)
-        for digest in digests:
-            UPLOADS.see(account, digest)
-        return attached, chosen, prepared
 
     def _chosen(self, attached: Attached, account: str | None) -> dict[str, MediaAsset]:
         """Return the attachments that are to be files, by digest; nothing is remembered."""
