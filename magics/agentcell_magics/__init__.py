@@ -9,7 +9,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from agentcell import keys
 from agentcell_magics.config import AgentMagics
+from agentcell_magics.key_guard import KeyWatch, guarded
+from agentcell_magics.key_prompt import KeyPrompt
 from agentcell_magics.names import Names
 from agentcell_magics.typed import TypedCells
 
@@ -37,6 +40,8 @@ class _Loaded:
         self.matcher: Any = None
         self.names = Names(shell, _KINDS)
         self.typed = TypedCells(shell)
+        self.key_watch = KeyWatch(shell, lambda: self.names.used("cell"))
+        self.key_prompt = KeyPrompt(shell)
         self.config = AgentMagics(shell.config)
         self.config.observe(self._model_was_set, "model")
 
@@ -91,6 +96,8 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     _add(shell.input_transformers_cleanup, loaded.agent_cell)
     _add(shell.configurables, loaded.config)
     loaded.typed.watch()
+    loaded.key_watch.watch()
+    keys.on_missing(loaded.key_prompt)
     if getattr(shell, "Completer", None) is not None:
         if loaded.matcher is None:
             from agentcell_magics.completion import matcher
@@ -106,6 +113,8 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
         return
     loaded.names.unregister()
     loaded.typed.stop()
+    loaded.key_watch.stop()
+    keys.on_missing(None)
     _remove(shell.input_transformers_cleanup, loaded.agent_cell)
     _remove(shell.configurables, loaded.config)
     if getattr(shell, "Completer", None) is not None:
@@ -144,7 +153,7 @@ def _doors(loaded: _Loaded) -> dict[str, Callable[..., None]]:
         loaded.view_image.view_image(line)
 
     agent.__doc__, view_image.__doc__ = AGENT_HELP, VIEW_HELP
-    return {"agent": agent, "view_image": view_image}
+    return {"agent": guarded(agent), "view_image": guarded(view_image)}
 
 
 def _add(items: list[Any], item: object) -> None:

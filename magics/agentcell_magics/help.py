@@ -21,6 +21,7 @@ Options
     %agent history            the turns of this session
     %agent attachments        what is attached, by tag
     %agent forget TAG         never send this attachment again
+    %agent key [PROVIDER]     where keys come from; type one, hidden; --forget takes it away
     %agent reset              forget all turns and attachments
 """
 

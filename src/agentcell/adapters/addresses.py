@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from agentcell import keys
 from agentcell.errors import AuthenticationError, BadRequest, KeyMissing
-from agentcell.keys import Key
+from agentcell.keys import Key, Question
 
 PLACEHOLDER_KEY = "no-key-needed"
 """What a local server gets: clients insist on sending something."""
@@ -111,7 +111,7 @@ def resolve_key(  # noqa: PLR0913 (each fact decides)
             variables or (main_variable,),
             stores=not (is_local or is_own_server),
             is_own_address=host_of(url) == host_of(default_url),
-            prompt=f"Key for {provider} at {host_of(url)}: " if may_ask else "",
+            question=Question(provider=provider, host=host_of(url)) if may_ask else None,
             main=main_variable,
         )
         if found.key is not None:

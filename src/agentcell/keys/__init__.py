@@ -9,6 +9,7 @@ from __future__ import annotations
 from agentcell.keys.places import (
     SERVICE,
     Key,
+    Question,
     Search,
     can_be_key,
     forget,
@@ -23,6 +24,7 @@ from agentcell.keys.places import (
 __all__ = [
     "SERVICE",
     "Key",
+    "Question",
     "Search",
     "can_be_key",
     "forget",

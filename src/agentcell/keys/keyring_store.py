@@ -22,7 +22,7 @@ _lock = threading.Lock()
 _hanging: list[threading.Thread] = []
 
 
-class NoKeyring(Exception):  # noqa: N818 (it is no error that a person sees)
+class NoKeyring(Exception):
     """There is no keyring to ask; its text says why, in a few words."""
 
 

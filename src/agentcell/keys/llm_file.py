@@ -17,7 +17,7 @@ NAMES = {
     "ANTHROPIC_API_KEY": ("anthropic", "claude"),
     "GEMINI_API_KEY": ("gemini",),
 }
-"""`llm`'s names for a key, by ours; those of its plug-ins llm-anthropic, llm-claude-3, llm-gemini."""
+"""The names that `llm` and its plug-ins for these services give to a key, by ours."""
 
 _FOLDER = "io.datasette.llm"
 _LARGEST = 1_000_000

@@ -21,6 +21,7 @@ from agentcell.keys.shapes import is_placeholder
 __all__ = [
     "SERVICE",
     "Key",
+    "Question",
     "Search",
     "can_be_key",
     "forget",
@@ -36,8 +37,17 @@ Source: TypeAlias = Literal[
     "argument", "placeholder", "environment", "typed", "keyring", "colab", "llm"
 ]
 
-Ask: TypeAlias = Callable[[str], str | None]
-"""Asks the person for a key with a prompt, hidden while typed; None where nobody can answer."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a person is asked for: whose key, and the host that it would go to."""
+
+    provider: str
+    host: str
+
+
+Ask: TypeAlias = Callable[[Question], str | None]
+"""Asks the person for a key, hidden while typed; None where nobody can answer."""
 
 _SAID = {
     "argument": "{0}",  # what people are told to check where it is refused
@@ -63,7 +73,7 @@ _typed: dict[str, str] = {}
 _found: dict[str, Key] = {}
 """What a slow place gave, by variable: it is asked once, until that key is refused."""
 _without: set[tuple[str, ...]] = set()
-"""Variables for which the slow places had nothing: where `llm`'s file has it, it is taken at once."""
+"""Variables for which the slow places had nothing: `llm`'s file is then looked at first."""
 _ask: Ask | None = None
 
 
@@ -91,7 +101,7 @@ class Search:
 
 def on_missing(ask: Ask | None) -> Ask | None:
     """Let `ask` ask the person for a key that is nowhere. Return what asked until now."""
-    global _ask  # noqa: PLW0603 (one person sits before a process)
+    global _ask
     before, _ask = _ask, ask
     return before
 
@@ -101,7 +111,7 @@ def look(
     *,
     stores: bool = True,
     is_own_address: bool = True,
-    prompt: str = "",
+    question: Question | None = None,
     main: str = "",
 ) -> Search:
     """Look for a key in every place, in their order.
@@ -114,8 +124,8 @@ def look(
         Whether to look beyond the environment and what was typed.
     is_own_address
         Whether it is for the provider's own address: `llm`'s keys are for no other.
-    prompt
-        What to ask the person where it is nowhere; empty: nobody is asked.
+    question
+        What to ask the person where it is nowhere; None: nobody is asked.
     main
         The variable that a typed key counts for; the first, if not given.
     """
@@ -141,7 +151,7 @@ def look(
     if is_own_address:
         key = _in_llm_file(names, looked_at)
     if key is None and names:
-        key = _asked(main or names[0], prompt)
+        key = _asked(main or names[0], question)
     return Search(key=key, looked_at=tuple(looked_at))
 
 
@@ -274,17 +284,16 @@ def _in_llm_file(names: tuple[str, ...], looked_at: list[str]) -> Key | None:
     return None
 
 
-def _asked(variable: str, prompt: str) -> Key | None:
+def _asked(variable: str, question: Question | None) -> Key | None:
     """Ask the person, in the thread that shows what a cell prints and takes what is typed."""
     is_main = threading.current_thread() is threading.main_thread()
-    if _ask is None or not prompt or not is_main:
+    if _ask is None or question is None or not is_main:
         return None
-    value = (_ask(prompt) or "").strip()
-    if not value:
+    value = (_ask(question) or "").strip()
+    if not can_be_key(value):
         return None
-    if can_be_key(value):
-        with _lock:
-            _typed[variable] = value
+    with _lock:
+        _typed[variable] = value
     return Key(value=value, variable=variable, source="typed")
 
 

@@ -12,6 +12,7 @@ only what is in it is compared in full.
 from __future__ import annotations
 
 import re
+import sys
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -51,14 +52,18 @@ class Traces:
     long: Mapping[int, tuple[tuple[bytes, str], ...]] = field(repr=False)
     _words: frozenset[int] = field(repr=False)
     _long_words: frozenset[int] = field(repr=False)
+    _brief: tuple[tuple[bytes, str, int], ...] = field(repr=False)
+    """Keys that are shorter than a run, and the run: the whole of them is looked for."""
 
     @classmethod
     def of(cls, keys: Mapping[str, str]) -> Traces:
         """Return what to look for: keys by the names that are to be told."""
         short: dict[int, list[tuple[bytes, str]]] = {}
         long: dict[int, list[tuple[bytes, str]]] = {}
+        brief: list[tuple[bytes, str, int]] = []
         for name, value in keys.items():
             secret = without_prefix(value.strip()).encode()
+            brief += [(secret, name, run) for run in (RUN, LONG_RUN) if 3 < len(secret) < run]  # noqa: PLR2004
             for run in _runs(secret, RUN):
                 _add(short, run, name, 4)
             for run in _runs(secret, LONG_RUN):
@@ -73,13 +78,12 @@ class Traces:
             long={word: tuple(runs) for word, runs in long.items()},
             _words=frozenset(short),
             _long_words=frozenset(long),
+            _brief=tuple(brief),
         )
 
     def in_text(self, text: bytes) -> set[str]:
         """Return whose key has a trace in `text`; in encoded stretches a long one counts."""
         found: set[str] = set()
-        if not self._words:
-            return found
         place = 0
         for encoded in _ENCODED.finditer(text) if len(text) >= _SHORTEST_ENCODED else ():
             found |= self._search(text[place : encoded.start()], RUN)
@@ -89,10 +93,12 @@ class Traces:
 
     def in_data(self, data: bytes) -> set[str]:
         """Return whose key has a long trace in `data`, which is a picture or other data."""
-        return self._search(data, LONG_RUN) if self._long_words else set()
+        return self._search(data, LONG_RUN)
 
     def _search(self, text: bytes, run: int) -> set[str]:
-        found: set[str] = set()
+        found = {name for secret, name, of_run in self._brief if of_run == run and secret in text}
+        if not (self._words if run == RUN else self._long_words):
+            return found
         longest = LONG_RUN * 4 // 3
         for start in range(0, len(text), _CHUNK):
             # The next chunk's beginning comes along, for runs that reach into it.
@@ -101,23 +107,19 @@ class Traces:
         return found
 
     def _in_chunk(self, chunk: bytes, run: int) -> set[str]:
-        if run == RUN:
-            size, code, step, words, runs = 4, "I", 2, self._words, self.short
-        else:
-            size, code, step, words, runs = 8, "Q", 4, self._long_words, self.long
+        size, step, words, runs = 4, 2, self._words, self.short
+        if run != RUN:
+            size, step, words, runs = 8, 4, self._long_words, self.long
         view = memoryview(chunk + b" " * (size + step))
         met: set[int] = set()
         for first in range(0, size, step):
             whole = (len(view) - first) // size * size
-            met |= words.intersection(view[first : first + whole].cast(code))
+            part = view[first : first + whole]
+            met |= words.intersection(part.cast("I") if run == RUN else part.cast("Q"))
         return {name for word in met for text, name in runs[word] if text in chunk}
 
 
 def _runs(text: bytes, length: int) -> Iterator[bytes]:
-    if 0 < len(text) < length:
-        if len(text) >= RUN - 2:  # a key that is shorter than a run: the whole of it
-            yield text
-        return
     for start in range(len(text) - length + 1):
         run = text[start : start + length]
         if run.decode("ascii", "replace") not in _COMMON:
@@ -142,8 +144,8 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 def _add(table: dict[int, list[tuple[bytes, str]]], run: bytes, name: str, size: int) -> None:
     """Enter `run` under every word that it holds."""
-    for start in range(max(len(run) - size, 0) + 1):
-        word = memoryview(run[start : start + size].ljust(size)).cast("I" if size == 4 else "Q")[0]  # noqa: PLR2004
+    for start in range(len(run) - size + 1):
+        word = int.from_bytes(run[start : start + size], sys.byteorder)
         entry = (run, name)
         runs = table.setdefault(word, [])
         if entry not in runs:

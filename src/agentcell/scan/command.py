@@ -23,8 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         keys = keys_at_hand() | _from_variables(options.key_from)
-    except ScanError as problem:
-        print(problem, file=sys.stderr)  # noqa: T201
+    except ScanError as no_key:
+        print(no_key, file=sys.stderr)  # noqa: T201
         return UNREADABLE
     report = search(options.path, keys)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

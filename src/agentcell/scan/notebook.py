@@ -86,7 +86,7 @@ def _value(value: Any, where: str, cell: int | None) -> Iterator[Piece]:
     while waiting:
         key, item = waiting.pop()
         if isinstance(item, list) and item and all(isinstance(line, str) for line in item):
-            item = "".join(item)  # noqa: PLW2901 (how nbformat keeps a long text)
+            item = "".join(item)  # how nbformat keeps a long text
         if isinstance(item, str):
             if key.startswith(_DATA) and key != "image/svg+xml":
                 yield from _encoded(item, where, cell)

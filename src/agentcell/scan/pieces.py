@@ -34,7 +34,7 @@ class Piece:
     cell
         The notebook's cell, counted from 1.
     part, separator, first
-        What `text` is made of, so that a finding can be told more closely: ``line``, ``"\\n"``, 1.
+        What `text` is made of, so that a finding can be told more closely: lines, from 1.
     """
 
     where: str
@@ -120,11 +120,7 @@ def _unpacked(content: bytes) -> bytes:
         if content[:2] == b"\x1f\x8b":
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
                 return file.read(_LARGEST)
-        if (
-            content[:1] == b"\x78"
-            and len(content) > 2
-            and (content[0] * 256 + content[1]) % 31 == 0
-        ):  # noqa: PLR2004
+        if content[:1] == b"\x78" and int.from_bytes(content[:2]) % 31 == 0:  # as RFC 1950 says
             return zlib.decompressobj().decompress(content, _LARGEST)
     except (OSError, EOFError, zlib.error):
         pass

@@ -1,0 +1,111 @@
+"""`%agent key …`: where each provider's key comes from; keeping one, and forgetting it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from IPython.core.getipython import get_ipython
+
+from agentcell import keys
+from agentcell.adapters.registry import ProviderInfo, providers
+from agentcell.errors import CellError
+from agentcell_magics import cards
+from agentcell_magics.key_prompt import can_ask, typed
+from agentcell_magics.live import show
+
+if TYPE_CHECKING:
+    from agentcell.session import Session
+
+_FORGET = "--forget"
+
+
+def key_command(_: Session, arguments: list[str]) -> None:
+    """Do what `%agent key` was told. What was typed is not repeated: it may be a key.
+
+    Raises
+    ------
+    CellError
+        If there is no such provider, or nobody can type a key here.
+    """
+    forgets = _FORGET in arguments
+    names = [word for word in arguments if word != _FORGET]
+    if not arguments:
+        _show()
+    elif len(names) != 1:
+        raise CellError(
+            "%agent key takes a provider and perhaps --forget, never the key itself.",
+            fix="write for example %agent key openai, and type the key where it asks.",
+        )
+    elif forgets:
+        _forget(_provider(names[0]))
+    else:
+        _keep(_provider(names[0]))
+
+
+def _keyed() -> list[ProviderInfo]:
+    """Return the providers that take a key, those of the same variable once."""
+    found: dict[tuple[str, ...], ProviderInfo] = {}
+    for info in providers():
+        if info.variables:
+            found.setdefault(info.variables, info)
+    return list(found.values())
+
+
+def _provider(name: str) -> ProviderInfo:
+    wanted = name.lower().partition("/")[0]
+    found = next((info for info in providers() if info.name == wanted), None)
+    if found is None:
+        known = ", ".join(info.name for info in _keyed())
+        raise CellError(
+            "%agent key knows no provider of that name.",
+            fix=f"write one of {known}; a key itself is typed where it asks.",
+        )
+    if not found.variables:
+        raise CellError(f"{found.name} needs no key.", fix="ask it without one.")
+    return found
+
+
+def _show() -> None:
+    facts = []
+    for info in _keyed():
+        found = keys.look(info.variables)
+        if found.key is not None:
+            said = found.key.place.rstrip(",")
+            said += " in the environment" if found.key.source == "environment" else ""
+        else:
+            places = ["the environment", *found.looked_at]
+            said = f"none; looked for in {', '.join(places)}"
+        facts.append((info.name, said))
+    show(cards.rows("Where keys come from", facts))
+
+
+def _keep(info: ProviderInfo) -> None:
+    variable = info.variables[0]
+    shell = get_ipython()
+    if shell is None or not can_ask(shell):
+        raise CellError(
+            "Nobody can type a key here.", fix=f"set {variable} in the environment instead."
+        )
+    value = typed(f"Key for {info.name}: ")
+    if not value:
+        raise CellError("No key was typed.", fix="run the cell again, or leave it.")
+    why_not = keys.keep(variable, value)
+    said = f"The key for {info.name} is kept in keyring, for this kernel and later ones."
+    if why_not:
+        said = f"The key for {info.name} is kept until the kernel stops: keyring {why_not}."
+        said += " pip install keyring lets it be kept longer." if "not installed" in why_not else ""
+    if first := next((name for name in info.variables if os.environ.get(name, "").strip()), ""):
+        said += f" But {first} in the environment comes first."
+    show(cards.line(said))
+
+
+def _forget(info: ProviderInfo) -> None:
+    was = {place for name in info.variables for place in keys.forget(name)}
+    words = {"typed": "what was typed", "keyring": "keyring"}
+    places = " and ".join(words[place] for place in ("typed", "keyring") if place in was)
+    said = f"The key for {info.name} is forgotten, from {places}." if was else ""
+    said = said or f"No key for {info.name} was typed or kept in keyring."
+    found = keys.look(info.variables)
+    said += f" {found.key.place} still holds one." if found.key is not None else ""
+    show(cards.line(said))
