@@ -2,7 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentcell.history.turns import Conversation, Turn
+import pytest
+
+from agentcell.history.conversations import Conversation
+from agentcell.history.notebook import NotebookHistory
+from agentcell.history.turns import STOPPED_MARK, Turn, past_messages
+from agentcell.messages import Message, ToolCall
 
 
 def turn(name: str, cell: str | None = None, part: int = 1, *, fresh: bool = False) -> Turn:
@@ -18,7 +23,7 @@ def turn(name: str, cell: str | None = None, part: int = 1, *, fresh: bool = Fal
 
 
 def conversation(*turns: Turn) -> Conversation:
-    made = Conversation("main")
+    made = NotebookHistory().conversation()
     for each in turns:
         made.put(each)
     return made
@@ -81,12 +86,17 @@ def test_a_fresh_start_hides_what_stands_before_it() -> None:
     assert names(made.before("d")) == "b c"
 
 
-def test_a_turn_that_moved_to_another_conversation_is_dropped_here() -> None:
-    made = conversation(turn("a", "a"), turn("b", "b"), turn("c"))
-    made.drop(turn("new", "b"))
-    made.drop(turn("other"))
+def test_a_cell_that_asks_in_another_conversation_leaves_the_first() -> None:
+    history = NotebookHistory()
+    made = history.conversation()
+    for each in (turn("a", "a"), turn("b", "b"), turn("c")):
+        made.put(each)
+    history.put("side", turn("new", "b"))
+    history.put("side", turn("other"))
 
     assert names(made.turns) == "a c"
+    assert names(history.turns("side")) == "new other"
+    assert history.conversations == ("main", "side")
 
 
 def test_who_reads_the_turns_keeps_what_they_read() -> None:
@@ -96,3 +106,40 @@ def test_who_reads_the_turns_keeps_what_they_read() -> None:
     made.put(replace(turn("a2", "a"), status="failed"))
 
     assert names(read) == "a"
+
+
+CALL: Message = {"role": "assistant", "content": "", "tool_calls": [ToolCall("1", "look", {})]}
+RESULT: Message = {"role": "tool", "tool_call_id": "1", "name": "look", "content": "seen"}
+QUESTION: Message = {"role": "user", "content": "q"}
+ANSWER: Message = {"role": "assistant", "content": "half"}
+MARK = f"assistant: {STOPPED_MARK}"
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ([], []),
+        ([ANSWER], ["user: q", f"assistant: half\n\n{STOPPED_MARK}"]),
+        ([CALL], ["user: q", "assistant: ", "tool: The call was stopped", MARK]),
+        ([CALL, RESULT], ["user: q", "assistant: ", "tool: seen", MARK]),
+        (
+            [CALL, RESULT, CALL],
+            ["user: q", "assistant: ", "tool: seen", "assistant: ", "tool: The call was", MARK],
+        ),
+        ([RESULT, ANSWER], ["user: q", f"assistant: half\n\n{STOPPED_MARK}"]),
+    ],
+)
+def test_a_turn_that_was_stopped_anywhere_is_sent_so_that_providers_take_it(
+    said: list[Message], sent: list[str]
+) -> None:
+    stopped = replace(turn("t"), messages=(QUESTION, *said), status="interrupted")
+    messages = past_messages([stopped])
+    shown = [f"{message['role']}: {message['content']}" for message in messages]
+    assert len(shown) == len(sent)
+    assert all(one.startswith(other) for one, other in zip(shown, sent, strict=True))
+
+
+def test_nothing_of_a_failed_turn_is_sent() -> None:
+    failed = replace(turn("t"), messages=(QUESTION, CALL), status="failed")
+
+    assert past_messages([failed]) == []

@@ -117,6 +117,10 @@ class HistoryError(AgentcellError):
     """The notebook's past turns cannot be read."""
 
 
+class HistoryWarning(UserWarning):
+    """The notebook's turns cannot be kept as they should be; the answer is there all the same."""
+
+
 class PriceError(AgentcellError, ValueError):
     """A price cannot be read."""
 

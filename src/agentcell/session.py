@@ -6,34 +6,38 @@ whatever it is, becomes one `Turn`.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from agentcell.adapters.events import Event, Usage
+from agentcell import asking
+from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.models_by_name import ModelsByName
+from agentcell.agents.acting import Approve
+from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.answer import Answer
+from agentcell.asking import AskEvent
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.prepare import Form
 from agentcell.errors import CellError, HistoryError
 from agentcell.history.attachments import Attachments
-from agentcell.history.conversations import Conversations
-from agentcell.history.turn_record import TurnRecord
-from agentcell.history.turns import Conversation, Turn, forms_of, past_messages, system_of
-from agentcell.messages import MediaMessageBlock, Message, media_blocks
+from agentcell.history.branches import FormerRun
+from agentcell.history.conversations import Conversation
+from agentcell.history.notebook import MAIN, NotebookHistory
+from agentcell.history.past import with_mentioned
+from agentcell.history.store import Change
+from agentcell.history.turns import Turn, forms_of, past_messages
+from agentcell.messages import MediaMessageBlock, media_blocks
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.question import compose
 from agentcell.request import Defaults, Request
 from agentcell.safe_text import unsendable
 
 __all__ = ["MAIN", "Request", "Session"]
-
-MAIN = "main"
-"""The conversation that a cell belongs to when it names none."""
-
 
 class Session:
     """What the magics, the panels and Python code share: model, conversations, attachments.
@@ -46,18 +50,28 @@ class Session:
     model
         A `Model`, or a name such as ``"openai/gpt-4.1"`` or ``"local"``. None: what the
         environment says, else the embedded reader.
+    history
+        Where turns are kept: a `NotebookHistory`, or the folder in which one makes its
+        ``.agentcell``. None: in memory, as long as the session.
     """
 
-    def __init__(self, model: Model | str | None = None) -> None:
+    def __init__(
+        self,
+        model: Model | str | None = None,
+        *,
+        history: NotebookHistory | str | os.PathLike[str] | None = None,
+    ) -> None:
         self._models = ModelsByName(model)
-        self._conversations = Conversations()
-        self._attachments = Attachments()
+        own = isinstance(history, NotebookHistory)
+        self.history = history if own else NotebookHistory(history)
+        self._known: Attachments | None = None
         self._listeners: list[Callable[[], None]] = []
+        self._stale_listeners: list[Callable[[Mapping[str, bool]], None]] = []
         self.defaults = Defaults()
         """What holds where a question says nothing."""
 
     def __repr__(self) -> str:
-        turns, attachments = len(self.turns), len(self.attachments)
+        turns, attachments = self.history.count(), len(self._attachments)
         return f"Session({self._models.default_name}, {turns} turns, {attachments} attachments)"
 
     # -- model ------------------------------------------------------------------------------
@@ -100,23 +114,22 @@ class Session:
         name
             As `%%agent -c` takes it.
         """
-        return self._conversations.named(name)
+        return self.history.conversation(name)
 
     @property
     def conversations(self) -> tuple[str, ...]:
         """The names of all conversations in which something was said, oldest first."""
-        return self._conversations.names
+        return self.history.conversations
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """All turns of all conversations."""
-        return self._conversations.turns
+        """All turns of all conversations; each says whether it is `stale`."""
+        return tuple(self.history.turns())
 
     @property
     def usage(self) -> Usage:
         """Tokens of all turns, as far as providers told."""
-        counted = (turn.usage for turn in self.turns if turn.usage is not None)
-        return sum(counted, start=Usage())
+        return sum((usage for _, usage in self.history.usages()), start=Usage())
 
     @property
     def attachments(self) -> tuple[MediaMessageBlock, ...]:
@@ -162,9 +175,82 @@ class Session:
 
     def reset(self) -> None:
         """Forget all turns and attachments; the model stays."""
-        self._conversations.clear()
-        self._attachments = Attachments()
+        self.history.reset()
+        self._known = None
         self._changed()
+
+    # -- what is taken back, brought back, forgotten ----------------------------------------
+
+    def undo(self, conversation: str = MAIN) -> Turn:
+        """Take back a conversation's last change, and return the turn that is gone with it.
+
+        A turn that it had replaced comes back.
+
+        Parameters
+        ----------
+        conversation
+            Its name.
+
+        Raises
+        ------
+        HistoryError
+            If it has no turn.
+        """
+        change = self.history.undo(conversation)
+        self._changed(change)
+        assert change.turn is not None  # noqa: S101 (an undo that does nothing is an error)
+        return change.turn
+
+    def restore(self, name: str = "last") -> Turn | FormerRun:
+        """Bring back a turn by its id, or a former life of the kernel by its name.
+
+        Parameters
+        ----------
+        name
+            See `NotebookHistory.restore`.
+
+        Raises
+        ------
+        HistoryError
+            If there is neither.
+        """
+        done = self.history.restore(name)
+        if isinstance(done, FormerRun):
+            self._known = None  # its attachments are known again
+            self._changed()
+            return done
+        self._changed(done)
+        turn = done.turn or self.history.find(name)
+        assert turn is not None  # noqa: S101 (it is in force, now or already)
+        return turn
+
+    def forget_turn(self, turn_id: str) -> Turn:
+        """Delete a turn for good, with its former versions, and return it.
+
+        Parameters
+        ----------
+        turn_id
+            Its `Turn.id`.
+
+        Raises
+        ------
+        HistoryError
+            If there is none.
+        """
+        turn = self.history.forget(turn_id)
+        self._changed()
+        return turn
+
+    def on_stale(self, callback: Callable[[Mapping[str, bool]], None]) -> Callable[[], None]:
+        """Call `callback` when turns become stale or cease to be; return what ends that.
+
+        Parameters
+        ----------
+        callback
+            Called with ids of turns and whether each is stale now, in the thread that made the
+            change. They are those after the change, no more than 1,000.
+        """
+        return _joined(self._stale_listeners, callback)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` after every change; return what ends that.
@@ -174,17 +260,20 @@ class Session:
         callback
             Called without arguments, in the thread that made the change.
         """
-        self._listeners.append(callback)
+        return _joined(self._listeners, callback)
 
-        def unsubscribe() -> None:
-            if callback in self._listeners:
-                self._listeners.remove(callback)
-
-        return unsubscribe
-
-    def _changed(self) -> None:
+    def _changed(self, change: Change | None = None) -> None:
+        if change is not None and change.stale:
+            for tell in tuple(self._stale_listeners):
+                tell(change.stale)
         for callback in tuple(self._listeners):
             callback()
+
+    @property
+    def _attachments(self) -> Attachments:
+        if self._known is None:
+            self._known = Attachments(self.history)
+        return self._known
 
     # -- one turn ---------------------------------------------------------------------------
 
@@ -205,6 +294,11 @@ class Session:
         pdf_as: str | None = None,
         cell_id: str | None = None,
         part: int = 1,
+        tools: Any = None,
+        approve: Approve | None = None,
+        max_rounds: int = 10,
+        schema: Any = None,
+        skills: Any = None,
     ) -> Request:
         """Return the request that `text` makes; nothing is sent and nothing recorded.
 
@@ -240,11 +334,25 @@ class Session:
         cell_id, part
             A turn of the same cell is replaced, and only turns before it are seen. `part` counts
             the questions that one run of the cell asks, from 1.
+        tools
+            What the model may call in this turn: functions, tools, MCP servers; one or several.
+        approve
+            Asked before each call with the `ToolCall` and the `Tool`: True allows it. None: tools
+            that need approval do not run, all others do.
+        max_rounds
+            How many rounds of tool calls there may be.
+        schema
+            What the answer must be: a pydantic model, a dataclass, a TypedDict, another type, or
+            a JSON schema; see `AnswerSchema`. The answer's `value` is one.
+        skills
+            Skills, or their folders, from this turn on; an empty list ends earlier ones.
 
         Raises
         ------
         CellError, FieldError, AttachmentError
             If the text or what it names cannot be used.
+        ToolError, SkillError, AgentError
+            If a tool, a skill or the schema cannot be used.
         UnknownModel, Unsupported
             If there is no such model, or it cannot take these attachments.
         """
@@ -252,8 +360,11 @@ class Session:
         if fault := unsendable(system or ""):
             raise CellError(f"The instructions hold {fault}.", fix="type them anew.")
         known = self._attachments
-        earlier = [] if fresh else self.conversation(conversation).before(cell_id, part)
-        past = past_messages(earlier, known.forgotten)
+        earlier = self.history.past(conversation, cell_id, part, fresh=fresh)
+        past = past_messages(earlier.turns, known.forgotten)
+        known.learn(media_blocks(past))
+        if earlier.is_cut:
+            past = with_mentioned(past, known.block)
         sent = {block.fingerprint: block.tag for block in media_blocks(past)}
         question = compose(
             text,
@@ -266,16 +377,23 @@ class Session:
             mentions=mentions,
         )
         question = replace(question, blocks=tuple(map(known.shared, question.blocks)))
-        rules = system if system is not None else system_of(earlier, self.defaults.system)
-        messages: list[Message] = [{"role": "system", "content": rules}] if rules else []
-        messages += [*past, question.message(sent)]
+        usual_rules = self.defaults.system if earlier.system is None else earlier.system
+        rules = usual_rules if system is None else system
+        taught = asking.skill_blocks(skills, known.tags)
+        in_force = earlier.skills if taught is None else taught
+        messages = [*asking.system_message(rules, in_force), *past, question.message(sent)]
+        by_schema = None if schema is None else AnswerSchema.of(schema)
         first = Form().chosen(self.defaults.detail, self.defaults.pdf_as)
-        usual, before = first.chosen(detail, pdf_as), forms_of(earlier)
+        usual, before = first.chosen(detail, pdf_as), forms_of(earlier.turns)
+        for block in (*media_blocks(past), *question.blocks) if earlier.is_cut else ():
+            if form := self.history.form(conversation, block.fingerprint):
+                before.setdefault(block.fingerprint, form)
         forms = {
             block.fingerprint: before.get(block.fingerprint, usual).chosen(detail, pdf_as)
             for block in question.blocks
         }
-        ready = chosen.ready(messages, forms={**before, **forms})
+        going = asking.sent_to(chosen, messages, by_schema)
+        ready = chosen.ready(going, forms={**before, **forms})
         changed = [one for one in forms if one not in sent or forms[one] != before.get(one)]
         turn = Turn(
             id=uuid.uuid4().hex[:12],
@@ -286,7 +404,9 @@ class Session:
             model=chosen.name,
             fresh=fresh,
             system=system,
+            skills=taught,
             forms=forms,
+            follows=earlier.follows,
         )
         return Request(
             conversation=conversation,
@@ -295,11 +415,15 @@ class Session:
             outgoing=ready.messages,
             question=question,
             turn=turn,
-            notes=(*question.notes, *ready.notes_about(changed)),
+            notes=(*question.notes, *ready.notes_about(changed), *earlier.notes),
             settings={**self.defaults.settings, **(settings or {})},
+            tools=asking.tools_for(chosen, tools),
+            approve=approve,
+            max_rounds=max_rounds,
+            schema=by_schema,
         )
 
-    def stream(self, request: Request) -> Iterator[Event]:
+    def stream(self, request: Request) -> Iterator[AskEvent]:
         """Send `request` and yield its events; its end is recorded as one turn.
 
         Closing the iterator early stops the answer; what came until then is kept and marked.
@@ -309,34 +433,30 @@ class Session:
         request
             What `prepare` returned.
 
+        Yields
+        ------
+        Event, ToolStarted, ToolFinished
+            As it goes. With tools or a schema the model may be asked several times: each call
+            ends in its `Finished`, and a `Retrying` after one says that its answer was no use.
+
         Raises
         ------
         ModelError
             If the model refuses or fails; the turn is then kept as failed and never sent again.
+        AnswerError
+            If tools are called in too many rounds, or the answer is not what the schema wants.
         """
-        record = self._record(request)
-        with record:
-            answer = request.model.stream(request.outgoing, None, request.settings)
-            with closing(_closable(answer)) as events:
-                for event in events:
-                    record.take(event)
-                    yield event
+        return asking.asked(request, self._attachments.tags, partial(self._commit, request))
 
-    async def astream(self, request: Request) -> AsyncIterator[Event]:
-        """Like `stream`, without blocking the loop.
+    def astream(self, request: Request) -> AsyncIterator[AskEvent]:
+        """Like `stream`, without blocking the loop; sync tools run in threads.
 
         Parameters
         ----------
         request
             What `prepare` returned.
         """
-        record = self._record(request)
-        with record:
-            answer = request.model.astream(request.outgoing, None, request.settings)
-            async with aclosing(answer) as events:  # type: ignore[type-var]
-                async for event in events:
-                    record.take(event)
-                    yield event
+        return asking.aasked(request, self._attachments.tags, partial(self._commit, request))
 
     def ask(self, text: str, **options: Any) -> Answer:
         """Ask and return the whole answer.
@@ -387,22 +507,28 @@ class Session:
         request
             What `prepare` returned.
         """
-        turns = self.conversation(request.conversation).turns
-        return next((Answer.of(turn) for turn in turns if turn.id == request.id), None)
-
-    def _record(self, request: Request) -> TurnRecord:
-        return TurnRecord(request.turn, lambda turn: self._commit(request, turn))
+        turn = self.history.find(request.id)
+        if turn is None:
+            return None
+        is_whole = request.schema is not None and turn.status == "complete"
+        value = request.schema.value_in(turn.answer) if request.schema and is_whole else None
+        return Answer.of(turn, value)
 
     def _commit(self, request: Request, turn: Turn) -> None:
-        self._conversations.put(request.conversation, turn)
+        change = self.history.put(request.conversation, turn)
         self._attachments.add(
-            request.question.blocks,
+            (*request.question.blocks, *media_blocks(turn.messages[1:])),  # and the tools' own
             asker=(turn.cell_id, turn.part),
             sent=turn.is_sent_again,
         )
-        self._changed()
+        self._changed(change)
 
 
-def _closable(events: Iterator[Event]) -> Any:
-    """Return an iterator with `close`, which a plain one lacks."""
-    return events if hasattr(events, "close") else (event for event in events)
+def _joined(listeners: list[Any], callback: Any) -> Callable[[], None]:
+    listeners.append(callback)
+
+    def unsubscribe() -> None:
+        if callback in listeners:
+            listeners.remove(callback)
+
+    return unsubscribe

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.content import Content
 from agentcell.errors import AttachmentError
+from agentcell.history.notebook import NotebookHistory
 from agentcell.messages import MediaMessageBlock
 from agentcell.prompts.fields import FieldSpec
 from agentcell.prompts.session_tags import SessionTags
@@ -33,13 +34,25 @@ class _Viewed:
 
 
 class Attachments:
-    """A session's attachments, by tag. Safe to share between threads."""
+    """A session's attachments, by tag. Safe to share between threads.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    history
+        Knows those of earlier turns; they are read when they are needed.
+    """
+
+    def __init__(self, history: NotebookHistory) -> None:
         self.tags = SessionTags()
+        self._history = history
+        self._named: dict[str, str] = {}
+        """Fingerprints by tags, in the order in which they came."""
         self._blocks: dict[str, MediaMessageBlock] = {}
         self._viewed: list[_Viewed] = []
-        self._forgotten: set[str] = set()
+        self._forgotten = set(history.forgotten)
+        for tag, fingerprint in history.tags():
+            self.tags.adopt(tag, fingerprint)
+            self._named[tag] = fingerprint
         self._contents: weakref.WeakValueDictionary[str, Content] = weakref.WeakValueDictionary()
         self._lock = threading.RLock()
 
@@ -47,8 +60,25 @@ class Attachments:
     def blocks(self) -> tuple[MediaMessageBlock, ...]:
         """Every attachment that may go out, in the order in which they came."""
         with self._lock:
-            known = tuple(self._blocks.values())
-            return tuple(block for block in known if block.fingerprint not in self._forgotten)
+            found = [self._block(tag) for tag in self._known()]
+            return tuple(block for block in found if block is not None)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._known())
+
+    def block(self, tag: str) -> MediaMessageBlock | None:
+        """Return the attachment of that tag; None if there is none that may go out."""
+        with self._lock:
+            return self._block(tag) if tag in self._known() else None
+
+    def learn(self, blocks: Iterable[MediaMessageBlock]) -> None:
+        """Take note of attachments in turns, which another kernel may have asked."""
+        with self._lock:
+            for block in blocks:
+                if block.tag not in self._named:
+                    self.tags.adopt(block.tag, block.fingerprint)
+                    self._name(block)
 
     @property
     def forgotten(self) -> frozenset[str]:
@@ -65,13 +95,13 @@ class Attachments:
             Where it was found, if anywhere: what still waits of the same place stays away.
         """
         with self._lock:
-            self._forgotten.discard(asset.fingerprint())
+            self._remember(asset.fingerprint())
             if place:
                 self._viewed = [v for v in self._viewed if not (v.waits and v.place == place)]
             tag = self.tags.tag(asset, spec)
             block = self.shared(MediaMessageBlock(asset, spec.name, tag, spec.description))
             self._viewed.append(_Viewed(asset=block.asset, spec=spec, place=place))
-            return self._blocks.setdefault(tag, block)
+            return self._name(block)
 
     def viewed_for(self, asker: Asker) -> list[tuple[FieldSpec, MediaAsset]]:
         """Return what waits, and what went with the same cell's question before."""
@@ -104,10 +134,11 @@ class Attachments:
         fingerprints = {block.fingerprint for block in blocks}
         with self._lock:
             for block in blocks:
-                self._blocks.setdefault(block.tag, block)
+                self._name(block)
             if not sent:
                 return
-            self._forgotten -= fingerprints
+            for fingerprint in fingerprints:
+                self._remember(fingerprint)
             for viewed in self._viewed:
                 if viewed.waits and viewed.asset.fingerprint() in fingerprints:
                     viewed.waits, viewed.asker = False, asker
@@ -121,15 +152,39 @@ class Attachments:
             If none has that tag.
         """
         with self._lock:
-            blocks = self.blocks
-            found = [b for b in blocks if tag in {b.tag, b.tag.strip("[]").split(" ")[0]}]
-            if not found:
-                known = ", ".join(block.tag for block in blocks[-_MOST_NAMED:])
+            known = self._known()
+            named = [one for one in known if tag in {one, one.strip("[]").split(" ")[0]}]
+            block = self._block(named[0]) if named else None
+            if block is None:
+                last = ", ".join(known[-_MOST_NAMED:])
                 raise AttachmentError(
                     f"No attachment is called {tag[:80]!r}.",
-                    fix=f"name one of these: {known}." if known else "attach something first.",
+                    fix=f"name one of these: {last}." if last else "attach something first.",
                 )
-            gone = found[0].fingerprint
+            gone = block.fingerprint
             self._forgotten.add(gone)
             self._viewed = [v for v in self._viewed if v.asset.fingerprint() != gone]
-            return found[0]
+        self._history.set_forgotten(gone)
+        return block
+
+    def _known(self) -> list[str]:
+        """Return the tags of what may go out."""
+        return [tag for tag, one in self._named.items() if one not in self._forgotten]
+
+    def _block(self, tag: str) -> MediaMessageBlock | None:
+        """Return an attachment, read if need be; None if its content is gone."""
+        found = self._blocks.get(tag)
+        if found is None:
+            kept = self._history.block(tag)
+            if kept is not None:
+                found = self._blocks[tag] = self.shared(kept)
+        return found
+
+    def _name(self, block: MediaMessageBlock) -> MediaMessageBlock:
+        self._named.setdefault(block.tag, block.fingerprint)
+        return self._blocks.setdefault(block.tag, block)
+
+    def _remember(self, fingerprint: str) -> None:
+        if fingerprint in self._forgotten:
+            self._forgotten.discard(fingerprint)
+            self._history.set_forgotten(fingerprint, forgotten=False)

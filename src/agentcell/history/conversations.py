@@ -1,46 +1,57 @@
-"""Turns of a session, to its conversations by name."""
+"""A notebook's history, to one of its conversations by name."""
 
 from __future__ import annotations
 
-import threading
+from typing import TYPE_CHECKING
 
-from agentcell.history.turns import Conversation, Turn
+from agentcell.history.turns import Turn
+
+if TYPE_CHECKING:
+    from agentcell.history.notebook import NotebookHistory
 
 
-class Conversations:
-    """A session's conversations. Safe to share between threads."""
+class Conversation:
+    """Turns in the order of their cells. Running a cell again replaces its turns in place.
 
-    def __init__(self) -> None:
-        self._named: dict[str, Conversation] = {}
-        self._lock = threading.Lock()
+    Parameters
+    ----------
+    history
+        Keeps the turns; this is a view.
+    name
+        As `%%agent -c` takes it.
+    """
 
-    def named(self, name: str) -> Conversation:
-        """Return the conversation of that name, begun if need be."""
-        with self._lock:
-            return self._named.setdefault(name, Conversation(name))
+    def __init__(self, history: NotebookHistory, name: str) -> None:
+        self._history = history
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Conversation({self.name[:80]!r}, {len(self)} turns)"
+
+    def __len__(self) -> int:
+        return self._history.count(self.name)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of those in which something was said, oldest first."""
-        with self._lock:
-            return tuple(name for name, one in self._named.items() if one.turns)
+    def turns(self) -> list[Turn]:
+        """All of its turns, oldest first."""
+        return self._history.turns(self.name)
 
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """All turns, one conversation after the other."""
-        with self._lock:
-            return tuple(turn for one in self._named.values() for turn in one.turns)
+    def before(self, cell_id: str | None, part: int = 1) -> list[Turn]:
+        """Return the turns that go out with a question from this cell: since the last fresh start.
 
-    def put(self, name: str, turn: Turn) -> None:
-        """Add `turn` to a conversation, and take what it replaces out of all others."""
-        own = self.named(name)
-        with self._lock:
-            for other in self._named.values():
-                if other is not own:  # the cell named another conversation before
-                    other.drop(turn)
-            own.put(turn)
+        Parameters
+        ----------
+        cell_id, part
+            Of the question; see `Turn`.
+        """
+        return list(self._history.past(self.name, cell_id, part).turns)
 
-    def clear(self) -> None:
-        """Forget them all."""
-        with self._lock:
-            self._named.clear()
+    def put(self, turn: Turn) -> None:
+        """Add `turn`, in place of what its cell asked before; a second time does nothing.
+
+        Parameters
+        ----------
+        turn
+            As it ended.
+        """
+        self._history.put(self.name, turn)

@@ -7,13 +7,17 @@ import hashlib
 import os
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
 from agentcell.errors import AttachmentError, HistoryError
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
+
+
+Missing: TypeAlias = Callable[[str], None]
+"""Takes a sentence that says which attachment's content is gone."""
 
 
 class AssetStore(Protocol):
@@ -58,17 +62,36 @@ class AssetFolder:
         HistoryError
             If the folder cannot be written.
         """
-        place = self._place(asset.fingerprint())
-        if place is None or place.exists():
-            return
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(place, asset.load_bytes())
+            self.write(asset)
         except OSError as error:
             raise HistoryError(
                 f"An attachment cannot be kept in '{self.folder}': {error.strerror or error}.",
                 fix="free some space, or choose a folder that can be written.",
             ) from error
+
+    def write(self, asset: MediaAsset) -> None:
+        """Like `put`, with the system's own error.
+
+        Parameters
+        ----------
+        asset
+            As there.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be written.
+        """
+        place = self.place(asset.fingerprint())
+        if place is None:
+            return
+        if place.exists() and place.stat().st_size == asset.size_bytes:
+            with contextlib.suppress(OSError):  # it is someone else's
+                os.utime(place)  # wanted again: no cleaning takes it for a leftover
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, asset.load_bytes())
 
     def get(self, fingerprint: str) -> bytes | None:
         """Return the content, or None if it is not there or not what it was.
@@ -78,7 +101,7 @@ class AssetFolder:
         fingerprint
             See `MediaAsset.fingerprint`.
         """
-        place = self._place(fingerprint)
+        place = self.place(fingerprint)
         try:
             data = place.read_bytes() if place else None
         except OSError:
@@ -87,7 +110,14 @@ class AssetFolder:
             return None
         return data
 
-    def _place(self, fingerprint: str) -> Path | None:
+    def place(self, fingerprint: str) -> Path | None:
+        """Return the file of a content, which need not be there; None where it has no content.
+
+        Parameters
+        ----------
+        fingerprint
+            See `MediaAsset.fingerprint`.
+        """
         kind, _, digest = fingerprint.partition(":")
         if kind != "sha256" or len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):  # noqa: PLR2004
             return None
@@ -100,6 +130,8 @@ def write_whole(place: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())  # else a power cut could leave the name without the content
         Path(name).replace(place)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -125,10 +157,15 @@ def to_record(message: Message, store: AssetStore) -> dict[str, Any]:
     return record
 
 
-def from_record(record: Any, store: AssetStore) -> Message:
+def from_record(record: Any, store: AssetStore, missing: Missing | None = None) -> Message:
     """Return the message that `to_record` made a record of.
 
     An attachment whose content is gone becomes a text that says so.
+
+    Parameters
+    ----------
+    missing
+        Is told of each attachment that is gone. None: a warning is.
 
     Raises
     ------
@@ -144,7 +181,9 @@ def from_record(record: Any, store: AssetStore) -> Message:
         message = {**record}
         message["role"] = str(record["role"])
         if isinstance(record["content"], list):
-            message["content"] = [_block(block, store) for block in record["content"]]
+            message["content"] = [
+                _block(block, store, missing or _warn) for block in record["content"]
+            ]
         if record.get("tool_calls"):
             message["tool_calls"] = [ToolCall(**call) for call in record["tool_calls"]]
     except (KeyError, TypeError, AttributeError) as error:
@@ -160,8 +199,13 @@ def _block_record(block: Any, store: AssetStore) -> dict[str, Any]:
         return {"type": "text", "text": block.text}
     if not isinstance(block, MediaMessageBlock):
         return {"type": "part", "part": block}  # as the provider's own API has it
+    store.put(block.asset)
+    return block_record(block)
+
+
+def block_record(block: MediaMessageBlock) -> dict[str, Any]:
+    """Return an attachment as JSON values; its content is named by its fingerprint."""
     asset = block.asset
-    store.put(asset)
     return {
         "type": "media",
         "tag": block.tag,
@@ -176,23 +220,35 @@ def _block_record(block: Any, store: AssetStore) -> dict[str, Any]:
     }
 
 
-def _block(record: Mapping[str, Any], store: AssetStore) -> Any:
+def _warn(text: str) -> None:
+    warnings.warn(text, MissingAttachmentWarning, stacklevel=3)
+
+
+def _block(record: Mapping[str, Any], store: AssetStore, missing: Missing) -> Any:
     if record["type"] == "text":
         return TextMessageBlock(record["text"])
     if record["type"] == "part":
         return record["part"]
+    block = block_from_record(record, store)
+    if block is None:
+        missing(f"The content of {record['tag']} is gone; it is not sent again.")
+        return TextMessageBlock(f"(The attachment {record['tag']} is no longer here.)")
+    return block
+
+
+def block_from_record(record: Mapping[str, Any], store: AssetStore) -> MediaMessageBlock | None:
+    """Return the attachment of which `block_record` made a record; None if its content is gone."""
     asset = _asset(record, store)
     if asset is None:
-        warnings.warn(
-            f"The content of {record['tag']} is gone; it is not sent again.",
-            MissingAttachmentWarning,
-            stacklevel=2,
-        )
-        return TextMessageBlock(f"(The attachment {record['tag']} is no longer here.)")
+        return None
     return MediaMessageBlock(asset, record["field_name"], record["tag"], record["description"])
 
 
 def _asset(record: Mapping[str, Any], store: AssetStore) -> MediaAsset | None:
+    shared = getattr(store, "shared", None)  # one that knows it whole: nothing is read twice
+    kept: MediaAsset | None = shared(record["fingerprint"]) if shared else None
+    if kept is not None:
+        return kept.replaced(filename=record["filename"], notes=kept.notes)
     holder = PdfAsset if record["modality"] == "PDF" else ImageAsset
     names = {"filename": record["filename"], "mime_type": record["mime_type"] or None}
     try:

@@ -8,10 +8,19 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, get_args
 
-from agentcell.adapters.events import Event, Gathering, ModelResponseType, TextDelta
+from agentcell.adapters.events import (
+    Citation,
+    Event,
+    Gathering,
+    ModelResponseType,
+    Retrying,
+    TextDelta,
+    Usage,
+)
 from agentcell.errors import AgentcellError, ModelError
+from agentcell.history.closing import closed
 from agentcell.history.turns import Turn
-from agentcell.messages import Message
+from agentcell.messages import Message, TextMessageBlock
 from agentcell.safe_text import whole_characters
 
 _EVENTS = get_args(Event)
@@ -27,12 +36,21 @@ class TurnRecord:
     commit
         Takes the finished turn. It is called again where an interrupt broke into it, so a
         second call with the same turn must do nothing more.
+
+    Attributes
+    ----------
+    added
+        What followed the question, where tools are called: whoever carries the calls out puts
+        each message here as it comes, the answer last.
     """
 
     def __init__(self, asked: Turn, commit: Callable[[Turn], None]) -> None:
         self._asked = asked
         self._commit = commit
+        self.added: list[Message] = []
         self._gathering = Gathering()
+        self._usage: Usage | None = None
+        self._citations: list[Citation] = []
         self._started = time.monotonic()
 
     def take(self, event: Event) -> None:
@@ -50,7 +68,16 @@ class TurnRecord:
                 " was expected.",
                 fix='yield TextDelta("…") for each piece, and Finished(reason="stop") at the end.',
             )
+        if isinstance(event, Retrying) and self._gathering.finished is not None:
+            self.next_call()  # an answer that could not be used is asked for again
         self._gathering.take(event)
+
+    def next_call(self) -> None:
+        """Count what the model said until now, and wait for what it says next."""
+        came = self._gathering
+        self._gathering = Gathering()
+        self._usage = _sum(self._usage, came.usage)
+        self._citations += came.citations
 
     def __enter__(self) -> None:
         return None
@@ -73,7 +100,9 @@ class TurnRecord:
         else:  # an interrupt, a cancelled task, a closed iterator
             self._end(self._turn("interrupted"))
 
-    def _whole_answer(self) -> Message:
+    def _whole_answer(self) -> Message | None:
+        if self.added:
+            return None  # it stands there
         result = self._gathering.result()
         if result["type"] is ModelResponseType.TOOL_CALL:
             raise ModelError(
@@ -91,18 +120,28 @@ class TurnRecord:
 
     def _turn(self, status: Any, *, message: Message | None = None, error: str = "") -> Turn:
         came = self._gathering
-        text = whole_characters("".join(came.text))
-        answer = message or ({"role": "assistant", "content": text} if text else None)
         return replace(
             self._asked,
-            messages=(*self._asked.messages, *([answer] if answer else ())),
+            messages=(*self._asked.messages, *self._said(message)),
             status=status,
             finish_reason=came.finished.reason if came.finished else "",
-            usage=came.usage,
-            citations=tuple(came.citations),
+            usage=_sum(self._usage, came.usage),
+            citations=(*self._citations, *came.citations),
             seconds=time.monotonic() - self._started,
             error=error,
         )
+
+    def _said(self, message: Message | None) -> list[Message]:
+        """Return what followed the question, so that it can be sent again as it stands."""
+        if message is not None:
+            return [message]
+        rounds = [_sendable(one) for one in closed(self.added)]
+        if rounds and rounds[-1]["role"] == "assistant":
+            return rounds
+        text = whole_characters("".join(self._gathering.text))
+        if any(one["content"] == text for one in rounds if one.get("tool_calls")):
+            text = ""  # what was said before the calls, not after them
+        return [*rounds, {"role": "assistant", "content": text}] if text else rounds
 
     def _end(self, turn: Turn) -> None:
         try:
@@ -110,3 +149,21 @@ class TurnRecord:
         except KeyboardInterrupt:
             self._commit(turn)
             raise
+
+
+def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
+    return one + other if one and other else one or other
+
+
+def _sendable(message: Message) -> Message:
+    """Return a message without halves of characters, which no service takes."""
+    content = message["content"]
+    if isinstance(content, str):
+        return {**message, "content": whole_characters(content)}
+    blocks = [
+        replace(block, text=whole_characters(block.text))
+        if isinstance(block, TextMessageBlock)
+        else block
+        for block in content
+    ]
+    return {**message, "content": blocks}

@@ -8,8 +8,10 @@ from typing import Literal, TypeAlias
 
 from agentcell.adapters.events import Citation, Usage
 from agentcell.assets.prepare import Form
-from agentcell.history.memory import merge_media
+from agentcell.history.closing import STOPPED_MARK, closed, stopped
+from agentcell.history.merge import merge_media
 from agentcell.messages import (
+    Block,
     MediaMessageBlock,
     Message,
     TextMessageBlock,
@@ -17,10 +19,9 @@ from agentcell.messages import (
     media_blocks,
 )
 
-Status: TypeAlias = Literal["complete", "interrupted", "failed"]
+__all__ = ["STOPPED_MARK", "Status", "Turn", "forms_of", "past_messages", "skills_of", "system_of"]
 
-STOPPED_MARK = "[The answer was stopped here.]"
-"""What a model reads at the end of an answer that the person stopped."""
+Status: TypeAlias = Literal["complete", "interrupted", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class Turn:
         True where the conversation starts over with this turn.
     system
         The instructions that hold from this turn on; None leaves those before in force.
+    skills
+        The same of skills: their text and media; None leaves those before in force.
     forms
         How its attachments went out, by their fingerprints; later questions keep to it.
     finish_reason
@@ -47,6 +50,12 @@ class Turn:
         From sending to the end.
     error
         Why it failed; empty otherwise.
+    at
+        When it ended, in seconds since 1970; 0 before that.
+    follows
+        The last change of the session that its question saw.
+    stale
+        Whether a turn before it was asked again after it: this one still follows the former.
     """
 
     id: str
@@ -57,12 +66,16 @@ class Turn:
     part: int = 1
     fresh: bool = False
     system: str | None = None
+    skills: tuple[Block, ...] | None = None
     forms: Mapping[str, Form] = field(default_factory=dict)
     finish_reason: str = ""
     usage: Usage | None = None
     citations: tuple[Citation, ...] = ()
     seconds: float = 0.0
     error: str = ""
+    at: float = 0.0
+    follows: int = 0
+    stale: bool = False
 
     @property
     def question(self) -> str:
@@ -73,7 +86,9 @@ class Turn:
     @property
     def answer(self) -> str:
         """What was answered, as far as it came."""
-        return content_text(self.messages[-1]["content"]) if len(self.messages) > 1 else ""
+        last = self.messages[-1]
+        is_answer = len(self.messages) > 1 and last.get("role") == "assistant"
+        return content_text(last["content"]) if is_answer else ""
 
     @property
     def attachments(self) -> tuple[MediaMessageBlock, ...]:
@@ -83,54 +98,17 @@ class Turn:
     @property
     def is_sent_again(self) -> bool:
         """Whether later questions carry it: it was answered, in part at least."""
-        return self.status == "complete" or (self.status == "interrupted" and bool(self.answer))
+        if self.status == "interrupted":  # after a word of the answer, or a call of a tool
+            said = self.messages[1:]
+            return any(one.get("tool_calls") or content_text(one["content"]) for one in said)
+        return self.status == "complete"
 
     def sent_again(self) -> Iterator[Message]:
         """Yield what a later question carries of this turn; nothing of a failed one."""
         if self.status == "complete":
-            yield from self.messages
+            yield from closed(self.messages)
         elif self.is_sent_again:
-            yield from self.messages[:-1]
-            yield {**self.messages[-1], "content": f"{self.answer}\n\n{STOPPED_MARK}"}
-
-
-@dataclass(slots=True)
-class Conversation:
-    """Turns in the order of their cells. Running a cell again replaces its turns in place."""
-
-    name: str
-    turns: list[Turn] = field(default_factory=list)
-
-    def before(self, cell_id: str | None, part: int = 1) -> list[Turn]:
-        """Return the turns that a question from this cell follows, since the last fresh start."""
-        earlier = self.turns[: self._place(cell_id, part)]
-        starts = [number for number, turn in enumerate(earlier) if turn.fresh]
-        return earlier[starts[-1] :] if starts else earlier
-
-    def put(self, turn: Turn) -> None:
-        """Add `turn`, in place of what its cell asked before; a second time does nothing."""
-        if any(old.id == turn.id for old in self.turns):
-            return
-        place = self._place(turn.cell_id, turn.part)
-        kept = [old for old in self.turns[place:] if not _is_replaced(old, turn)]
-        self.turns = [*self.turns[:place], turn, *kept]
-
-    def drop(self, turn: Turn) -> None:
-        """Take out what `turn`, which belongs to another conversation, takes the place of."""
-        self.turns = [old for old in self.turns if not _is_replaced(old, turn)]
-
-    def _place(self, cell_id: str | None, part: int) -> int:
-        """Return where a turn of this cell stands or would stand."""
-        after = len(self.turns)
-        if cell_id is None:
-            return after
-        for number, turn in enumerate(self.turns):
-            if turn.cell_id != cell_id:
-                continue
-            if turn.part >= part:
-                return number
-            after = number + 1
-        return after
+            yield from stopped(self.messages)
 
 
 def past_messages(turns: Iterable[Turn], forgotten: frozenset[str] = frozenset()) -> list[Message]:
@@ -157,14 +135,10 @@ def system_of(turns: Iterable[Turn], default: str = "") -> str:
     return given[-1] if given else default
 
 
-def _is_replaced(old: Turn, new: Turn) -> bool:
-    """Whether `old` goes when `new` comes: it is the same question of the same cell.
-
-    With a cell's first question, the cell runs anew: its further ones go as well.
-    """
-    if old.cell_id is None or old.cell_id != new.cell_id:
-        return False
-    return new.part in (old.part, 1)
+def skills_of(turns: Iterable[Turn]) -> tuple[Block, ...]:
+    """Return what the skills in force after `turns` say and show."""
+    given = [turn.skills for turn in turns if turn.skills is not None]
+    return given[-1] if given else ()
 
 
 def _without(message: Message, forgotten: frozenset[str]) -> Message:

@@ -25,6 +25,14 @@ class SessionTags:
         """Count past every tag in `text`."""
         self._registry.see(text)
 
+    def adopt(self, tag: str, fingerprint: str) -> None:
+        """Take over a tag from an earlier turn for what has this fingerprint."""
+        self._registry.see(tag)
+        with self._lock:
+            given = self._given.setdefault(fingerprint, [])
+            if tag not in given:
+                given.append(tag)
+
     def tag(self, asset: MediaAsset, spec: FieldSpec) -> str:
         """Return the tag of `asset` where it comes by the field `spec`."""
         first, _ = TagRegistry().reserve(asset, spec.name, spec.description)  # "[name_1 Label]"

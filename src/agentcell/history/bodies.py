@@ -1,0 +1,111 @@
+"""Turns by their numbers: as JSON in a database's table, or as the objects that they are."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+from agentcell.history.database import Database
+from agentcell.history.kept_assets import KeptAssets
+from agentcell.history.turn_json import turn_from_json, turn_to_json
+from agentcell.history.turns import Turn
+
+_MOST_LOADED = 256
+"""Turns that stay loaded: those which the next request carries need not be read again."""
+
+
+class Bodies(Protocol):
+    """Keeps turns whole. A turn of a number never changes."""
+
+    def keep(self, number: int, turn: Turn) -> None:
+        """Keep a turn, in the transaction of whoever calls."""
+
+    def remember(self, number: int, turn: Turn) -> None:
+        """Have a turn at hand that was kept: the transaction is over."""
+
+    def load(self, number: int) -> Turn:
+        """Return a turn."""
+
+    def drop(self, number: int) -> None:
+        """Forget a turn."""
+
+
+class ObjectBodies:
+    """Turns in memory."""
+
+    def __init__(self) -> None:
+        self._turns: dict[int, Turn] = {}
+
+    def keep(self, number: int, turn: Turn) -> None:
+        """Keep a turn, in the transaction of whoever calls."""
+        self._turns[number] = turn
+
+    def remember(self, number: int, turn: Turn) -> None:
+        """Have a turn at hand that was kept: the transaction is over."""
+
+    def load(self, number: int) -> Turn:
+        """Return a turn."""
+        return self._turns[number]
+
+    def drop(self, number: int) -> None:
+        """Forget a turn."""
+        self._turns.pop(number, None)
+
+
+class JsonBodies:
+    """Turns in the table ``body``.
+
+    Parameters
+    ----------
+    missing
+        Is told of attachments whose content is gone.
+    """
+
+    def __init__(
+        self, database: Database, assets: KeptAssets, missing: Callable[[str], None]
+    ) -> None:
+        self._database = database
+        self._assets = assets
+        self._missing = missing
+        self._loaded: OrderedDict[int, Turn] = OrderedDict()
+
+    def keep(self, number: int, turn: Turn) -> None:
+        """Keep a turn, in the transaction of whoever calls."""
+        text = turn_to_json(turn, self._assets)
+        self._database.write("INSERT INTO body VALUES (?, ?)", number, text)
+
+    def load(self, number: int) -> Turn:
+        """Return a turn; one that cannot be read says so, and is not sent again."""
+        turn = self._loaded.get(number)
+        if turn is None:
+            rows = self._database.read("SELECT json FROM body WHERE turn = ?", number)
+            try:
+                turn = turn_from_json(rows[0][0], self._assets, self._missing)
+            except (ValueError, IndexError):
+                return _unreadable(number)
+        self.remember(number, turn)
+        return turn
+
+    def drop(self, number: int) -> None:
+        """Forget a turn."""
+        self._database.write("DELETE FROM body WHERE turn = ?", number)
+        self._loaded.pop(number, None)
+
+    def remember(self, number: int, turn: Turn) -> None:
+        """Have a turn at hand that was kept: the transaction is over."""
+        self._loaded[number] = turn
+        self._loaded.move_to_end(number)
+        if len(self._loaded) > _MOST_LOADED:
+            self._loaded.popitem(last=False)
+
+
+def _unreadable(number: int) -> Turn:
+    return Turn(
+        id=f"unreadable-{number}",
+        cell_id=None,
+        messages=({"role": "user", "content": "(This turn cannot be read.)"},),
+        status="failed",
+        model="",
+        error="The turn cannot be read: its record is damaged.",
+    )

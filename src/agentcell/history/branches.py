@@ -1,0 +1,256 @@
+"""What is no longer in force in a notebook's conversations: taken back, brought back, forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agentcell.errors import HistoryError
+from agentcell.history.rows import Spot
+from agentcell.history.schema import IN_FORCE, REPLACED, UNDONE
+from agentcell.history.store import Change, TurnStore
+from agentcell.history.turns import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerRun:
+    """An earlier life of the kernel, whose turns had no cell.
+
+    Parameters
+    ----------
+    name
+        When it began, in local time: ``2026-11-30 09:15:02``.
+    turns
+        How many there are.
+    question
+        The first one's.
+    """
+
+    id: str
+    name: str
+    turns: int
+    question: str
+
+
+def undo(store: TurnStore, name: str) -> Change:
+    """Take back the last change of a conversation: its turn goes, and what it replaced comes back.
+
+    Raises
+    ------
+    HistoryError
+        If the conversation has no turn.
+    """
+    with store.changing():
+        found = [
+            (changed, number, place, part)
+            for one in store.ids(name)
+            for changed, number, place, part in store.database.read(
+                "SELECT changed, seq, place, part FROM turn WHERE conversation = ? AND state = 0"
+                " ORDER BY changed DESC LIMIT 1",
+                one,
+            )
+        ]
+        if not found:
+            raise HistoryError(
+                f"The conversation '{name[:80]}' has no turn to take back.",
+                fix="see %agent history for what is there.",
+            )
+        _, number, place, part = max(found)
+        store.database.write("UPDATE turn SET state = ? WHERE seq = ?", UNDONE, number)
+        store.database.write(
+            "UPDATE turn SET state = ?, replaced_by = NULL WHERE replaced_by = ?", IN_FORCE, number
+        )
+    return Change(store.bodies.load(number), store.marks(name, (place, part)))
+
+
+def versions(store: TurnStore, turn_id: str) -> list[Turn]:
+    """Return what a cell asked where this turn stands: all that was replaced or taken back.
+
+    Raises
+    ------
+    HistoryError
+        If there is no such turn.
+    """
+    _, cell, part, _ = _found(store, turn_id)
+    if cell is None:
+        return []
+    rows = store.database.read(
+        "SELECT seq FROM turn WHERE cell = ? AND part = ? AND state <> 0 AND conversation IN"
+        " (SELECT id FROM conversation WHERE notebook = ?) ORDER BY seq",
+        *(cell, part, store.notebook_id()),
+    )
+    return [store.bodies.load(number) for (number,) in rows]
+
+
+def restore(store: TurnStore, turn_id: str) -> Change:
+    """Bring a turn back that was replaced or taken back; what is in its place is replaced by it.
+
+    Raises
+    ------
+    HistoryError
+        If there is no such turn.
+    """
+    with store.changing():
+        number, cell, part, state = _found(store, turn_id)
+        if state == IN_FORCE:
+            return Change()
+        change = store.next_change()
+        write = store.database.write
+        write("UPDATE turn SET replaced_by = NULL WHERE replaced_by = ?", number)
+        if cell is not None:
+            write(
+                "UPDATE turn SET state = ?, replaced_by = ? WHERE cell = ? AND part = ?"
+                " AND state = 0 AND conversation IN"
+                " (SELECT id FROM conversation WHERE notebook = ?)",
+                *(REPLACED, number, cell, part, store.notebook_id()),
+            )
+        write(
+            "UPDATE turn SET state = 0, replaced_by = NULL, changed = ?, again = 1 WHERE seq = ?",
+            *(change, number),
+        )
+        name, *spot = store.database.read(
+            "SELECT name, place, part FROM turn JOIN conversation c ON c.id = conversation"
+            " WHERE seq = ?",
+            number,
+        )[0]
+    place: Spot = (spot[0], spot[1])
+    return Change(store.bodies.load(number), store.marks(name, place))
+
+
+def forget(store: TurnStore, turn_id: str) -> Turn:
+    """Delete a turn for good, with its former versions and attachments that no other one holds.
+
+    Raises
+    ------
+    HistoryError
+        If there is no such turn.
+    """
+    with store.changing():
+        number, cell, part, _ = _found(store, turn_id)
+        turn = store.bodies.load(number)
+        numbers = [number]
+        if cell is not None:
+            rows = store.database.read(
+                "SELECT seq FROM turn WHERE cell = ? AND part = ? AND conversation IN"
+                " (SELECT id FROM conversation WHERE notebook = ?)",
+                *(cell, part, store.notebook_id()),
+            )
+            numbers = [one for (one,) in rows]
+        _delete(store, numbers)
+    store.database.wipe()
+    return turn
+
+
+def reset(store: TurnStore) -> None:
+    """Delete every turn and attachment that this life of the kernel sees; former ones stay."""
+    with store.changing():
+        rows = store.database.read(
+            "SELECT seq FROM turn WHERE conversation IN"
+            " (SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?))",
+            *(store.notebook_id(), store.run),
+        )
+        _delete(store, [number for (number,) in rows])
+        notebook = store.notebook_id()
+        store.database.write("DELETE FROM forgotten WHERE notebook = ?", notebook)
+        store.database.write(
+            "DELETE FROM attachment WHERE notebook = ? AND run IN ('', ?)", notebook, store.run
+        )
+    store.database.wipe()
+
+
+def former_runs(store: TurnStore) -> list[FormerRun]:
+    """Return earlier lives of the kernel whose turns had no cell, oldest first."""
+    rows = store.database.read(
+        "SELECT r.id, r.began, count(t.seq), min(t.seq) FROM run r"
+        " JOIN conversation c ON c.notebook = r.notebook AND c.run = r.id"
+        " JOIN turn t ON t.conversation = c.id AND t.state = 0"
+        " WHERE r.notebook = ? AND r.id <> ? GROUP BY r.id ORDER BY r.began, min(t.seq)",
+        *(store.notebook_id(), store.run),
+    )
+    runs: list[FormerRun] = []
+    for identity, began, count, first in rows:
+        name = datetime.fromtimestamp(began).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        same = sum(run.name.startswith(name) for run in runs)
+        name = f"{name} ({same + 1})" if same else name
+        question = store.bodies.load(first).question
+        runs.append(FormerRun(id=identity, name=name, turns=count, question=question))
+    return runs
+
+
+def restore_run(store: TurnStore, name: str) -> FormerRun:
+    """Let the turns of an earlier life of the kernel stand before those of this one.
+
+    Parameters
+    ----------
+    name
+        Its `FormerRun.name`, or ``last``.
+
+    Raises
+    ------
+    HistoryError
+        If there is no such one.
+    """
+    runs = former_runs(store)
+    found = runs[-1:] if name == "last" else [run for run in runs if name in {run.name, run.id}]
+    if not found:
+        known = ", ".join(f"'{run.name}'" for run in runs[-3:])
+        raise HistoryError(
+            f"No former conversation of this notebook is called {name[:80]!r}.",
+            fix=f"name one of these: {known}, or last." if known else "there is none yet.",
+        )
+    run, write = found[0], store.database.write
+    with store.changing():
+        notebook = store.notebook_id()
+        rows = store.database.read(
+            "SELECT id, name FROM conversation WHERE notebook = ? AND run = ?", notebook, run.id
+        )
+        for former, conversation in rows:
+            own = store.id_of(conversation, None, make=True)
+            write("UPDATE turn SET conversation = ? WHERE conversation = ?", own, former)
+        write(
+            "INSERT OR IGNORE INTO attachment SELECT notebook, ?, tag, fingerprint, json"
+            " FROM attachment WHERE notebook = ? AND run = ?",
+            *(store.run, notebook, run.id),
+        )
+        write("DELETE FROM attachment WHERE notebook = ? AND run = ?", notebook, run.id)
+    return run
+
+
+def is_turn(store: TurnStore, turn_id: str) -> bool:
+    """Whether a turn of this notebook has that id."""
+    try:
+        _found(store, turn_id)
+    except HistoryError:
+        return False
+    return True
+
+
+def _found(store: TurnStore, turn_id: str) -> tuple[int, str | None, int, int]:
+    rows = store.database.read(
+        "SELECT seq, cell, part, state FROM turn WHERE id = ? AND conversation IN"
+        " (SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?))",
+        *(turn_id, store.notebook_id(), store.run),
+    )
+    if not rows:
+        raise HistoryError(
+            f"There is no turn {turn_id[:80]!r} in this notebook.",
+            fix="see %agent history for what is there.",
+        )
+    number, cell, part, state = rows[0]
+    return number, cell, part, state
+
+
+def _delete(store: TurnStore, numbers: list[int]) -> None:
+    """Delete turns, and what no other turn holds."""
+    read, write = store.database.read, store.database.write
+    held: dict[str, None] = {}
+    for number in numbers:
+        rows = read("SELECT fingerprint FROM attached WHERE turn = ?", number)
+        held |= dict.fromkeys(fingerprint for (fingerprint,) in rows)
+        write("DELETE FROM attached WHERE turn = ?", number)
+        write("DELETE FROM turn WHERE seq = ?", number)
+        store.bodies.drop(number)
+    for fingerprint in held:
+        if not read("SELECT 1 FROM attached WHERE fingerprint = ? LIMIT 1", fingerprint):
+            write("DELETE FROM attachment WHERE fingerprint = ?", fingerprint)
+            store.assets.remove(fingerprint)

@@ -1,0 +1,96 @@
+"""A notebook that a database does not know → the history that its cells have under another name.
+
+Cells keep their ids when a notebook is renamed or copied. If the file of the former name is gone,
+the history goes by the new name; if it is still there, the copy begins with a copy of it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agentcell.history.database import Database
+from agentcell.history.store import TurnStore
+
+
+def find_former_name(store: TurnStore, folder: Path) -> None:
+    """Give a notebook without turns those that its cells asked under another name.
+
+    Parameters
+    ----------
+    store
+        Of the notebook.
+    folder
+        Where the notebooks are.
+    """
+    if store.notebook_id():
+        return
+    others = store.database.read("SELECT id, name FROM notebook")
+    ids = cell_ids(folder / store.notebook) if others else frozenset()
+    if not ids:
+        return
+    with store.changing():
+        if store.notebook_id():
+            return
+        best, former = max((_shared(store.database, one, ids), one) for one, _ in others)
+        if not best:
+            return
+        name = dict(others)[former]
+        if (folder / name).exists():
+            _copy(store, former, ids)
+        else:
+            statement = "UPDATE notebook SET name = ? WHERE id = ?"
+            store.database.write(statement, store.notebook, former)
+
+
+def cell_ids(file: Path) -> frozenset[str]:
+    """Return the ids of a notebook's cells; none if it cannot be read."""
+    try:
+        cells: Any = json.loads(file.read_bytes())["cells"]
+        return frozenset(cell["id"] for cell in cells if isinstance(cell.get("id"), str))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return frozenset()
+
+
+def _shared(database: Database, notebook: int, ids: frozenset[str]) -> int:
+    """Return how many of the cells have a turn in a notebook."""
+    count = "SELECT count(*) FROM conversation WHERE notebook = ? AND run = '' AND id IN"
+    turns = "(SELECT conversation FROM turn WHERE cell = ?)"
+    return sum(bool(database.read(f"{count} {turns}", notebook, one)[0][0]) for one in ids)
+
+
+def _copy(store: TurnStore, former: int, ids: frozenset[str]) -> None:
+    read, write = store.database.read, store.database.write
+    own = store.notebook_id(make=True)
+    rows = read(
+        "SELECT t.seq, t.cell, c.name, t.place FROM turn t JOIN conversation c"
+        " ON c.id = t.conversation WHERE c.notebook = ? AND c.run = '' AND t.state = 0"
+        " ORDER BY t.place, t.part",
+        former,
+    )
+    places: dict[int, int] = {}
+    for number, cell, name, place in rows:
+        if cell not in ids:
+            continue
+        new = store.next_change()
+        conversation = store.id_of(name, cell, make=True)
+        write(
+            "INSERT INTO turn SELECT ?, ?, id, cell, ?, part, 0, NULL, ?, ?, 0, ended, status,"
+            " fresh, system, skills, model, usage FROM turn WHERE seq = ?",
+            *(new, conversation, places.setdefault(place, new), new, new, number),
+        )
+        write("INSERT INTO body SELECT ?, json FROM body WHERE turn = ?", new, number)
+        write(
+            "INSERT INTO attached SELECT ?, fingerprint, detail, pdf_as FROM attached"
+            " WHERE turn = ?",
+            *(new, number),
+        )
+    write(
+        "INSERT INTO attachment SELECT ?, run, tag, fingerprint, json FROM attachment"
+        " WHERE notebook = ? AND run = ''",
+        *(own, former),
+    )
+    write(
+        "INSERT INTO forgotten SELECT ?, fingerprint FROM forgotten WHERE notebook = ?", own, former
+    )

@@ -1,0 +1,143 @@
+"""A database in trouble → what of it can still be read, and words for what happened."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import sqlite3
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from agentcell.errors import HistoryError
+from agentcell.history.database import Database
+from agentcell.history.schema import STEPS
+from agentcell.history.store import TurnStore
+
+MOST_KEPT = 1_000
+"""As many turns of each conversation go on in memory: the last ones."""
+
+_TABLES = (
+    *("notebook", "conversation", "run", "turn", "body", "attached"),
+    *("attachment", "forgotten"),
+)
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class Moved(OSError):
+    """The folder was removed, or another one stands in its place."""
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether a file is damaged, or no database at all."""
+    return isinstance(error, sqlite3.DatabaseError) and _code(error) in _DAMAGED
+
+
+def reason(error: Exception, folder: Path) -> str:
+    """Return in words why a folder cannot hold the history."""
+    if isinstance(error, HistoryError):
+        return f"{error.problem.rstrip('.')}; {error.fix.rstrip('.')}"
+    number = error.errno if isinstance(error, OSError) else None
+    code = _code(error)
+    if isinstance(error, Moved):
+        return f"'{folder}' was removed or replaced while the kernel ran"
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return f"'{folder}' is a file where a folder was expected"
+    if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} or code == sqlite3.SQLITE_FULL:
+        return f"the disk of '{folder}' is full"
+    if isinstance(error, PermissionError) or number == errno.EROFS:
+        return f"'{folder}' cannot be written"
+    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
+        return f"'{folder}' cannot be written"
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return f"another program keeps the history in '{folder}' locked"
+    return f"the history in '{folder}' cannot be written ({error})"
+
+
+def set_aside(file: Path) -> Path:
+    """Give a damaged database, and the files beside it, a name with the day; return that."""
+    day = datetime.now().astimezone().strftime("%Y-%m-%d")
+    names = (f"{file.stem}.damaged-{day}{more}" for more in ("", *(f"-{n}" for n in range(2, 999))))
+    name = next(one for one in names if not file.with_name(f"{one}.sqlite").exists())
+    aside = file.with_name(f"{name}.sqlite")
+    for ending in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            Path(f"{file}{ending}").rename(f"{aside}{ending}")
+    return aside
+
+
+def salvage(damaged: Path, fresh: Database) -> int:
+    """Copy what can be read of a damaged database into a new one; return how many turns."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(_read_only(damaged)) as source:
+        if source.execute("PRAGMA user_version").fetchone()[0] != len(STEPS):
+            return 0
+        with fresh.transaction():
+            for table in _TABLES:
+                _copy_rows(source, fresh, table)
+            fresh.write("DELETE FROM turn WHERE seq NOT IN (SELECT turn FROM body)")
+            fresh.write("DELETE FROM attached WHERE turn NOT IN (SELECT seq FROM turn)")
+            fresh.write(
+                "UPDATE counter SET value = (SELECT coalesce(max(max(seq, changed)), 0) FROM turn)"
+                " WHERE name = 'changes'"
+            )
+    return int(fresh.read("SELECT count(*) FROM turn WHERE state = 0")[0][0])
+
+
+def move_turns(source: TurnStore, target: TurnStore) -> None:
+    """Put the last turns of each conversation that can be read into another store."""
+    trouble = (sqlite3.Error, OSError, HistoryError)
+    names: tuple[str, ...] = ()
+    with contextlib.suppress(*trouble):
+        names = source.names()
+    for name in names:
+        with contextlib.suppress(*trouble):
+            for turn in source.turns(name, last=MOST_KEPT):
+                target.put(name, replace(turn, follows=0, stale=False))
+    with contextlib.suppress(*trouble):
+        for fingerprint in source.forgotten():
+            target.set_forgotten(fingerprint, forgotten=True)
+
+
+def read_only(file: Path) -> Database | None:
+    """Return a copy in memory of a database that cannot be written; None if it cannot be read."""
+    copy = Database(None)
+    try:
+        with contextlib.closing(_read_only(file)) as source:
+            if source.execute("PRAGMA user_version").fetchone()[0] != len(STEPS):
+                return None
+            with copy.transaction():
+                for table in (*_TABLES, "counter"):
+                    _copy_rows(source, copy, table)
+    except sqlite3.Error:
+        return None
+    return copy
+
+
+def _read_only(file: Path) -> sqlite3.Connection:
+    address = f"{file.absolute().as_uri()}?mode=ro"
+    for options in ("", "&immutable=1"):  # a folder that cannot be written takes no lock file
+        source = sqlite3.connect(address + options, uri=True)
+        try:
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error:
+            source.close()
+        else:
+            return source
+    raise sqlite3.OperationalError("the file cannot be read")
+
+
+def _copy_rows(source: sqlite3.Connection, target: Database, table: str) -> None:
+    """Copy a table's rows from its beginning, and where that fails from its end."""
+    for order in ("", " ORDER BY 1 DESC"):
+        try:
+            for row in source.execute(f"SELECT * FROM {table}{order}"):
+                marks = ", ".join("?" * len(row))
+                target.write(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", *row)
+        except sqlite3.DatabaseError:
+            continue
+        break
+
+
+def _code(error: Exception) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

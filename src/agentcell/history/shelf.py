@@ -1,0 +1,209 @@
+"""A notebook's folder → the store that its turns are in, whatever becomes of the disk.
+
+The file is made with the first turn. In trouble a damaged file makes room for a new one, and all
+else goes on in memory; either is told once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from agentcell.errors import HistoryError
+from agentcell.history.bodies import JsonBodies
+from agentcell.history.database import Database
+from agentcell.history.kept_assets import KeptAssets
+from agentcell.history.renamed import find_former_name
+from agentcell.history.rescue import (
+    Moved,
+    is_damage,
+    move_turns,
+    read_only,
+    reason,
+    salvage,
+    set_aside,
+)
+from agentcell.history.store import TurnStore
+
+_T = TypeVar("_T")
+
+FOLDER = ".agentcell"
+DATABASE = "session.sqlite"
+
+_TROUBLE = (sqlite3.Error, OSError)
+
+
+class _Unusable(HistoryError):
+    """The file is fine, but not for this version."""
+
+
+class Shelf:
+    """Hands a store to work on to whoever asks. Safe to share between threads.
+
+    Parameters
+    ----------
+    folder
+        The notebook's own. None: turns are kept in memory.
+    notebook, run
+        See `TurnStore`.
+    tell
+        Takes a sentence about trouble, for the person.
+    """
+
+    def __init__(
+        self, folder: Path | None, *, notebook: str, run: str, tell: Callable[[str], None]
+    ) -> None:
+        self.folder = folder
+        self._notebook = notebook
+        self._run = run
+        self._tell = tell
+        self._lock = threading.RLock()
+        self._store: TurnStore | None = None
+        self._blank: TurnStore | None = None
+        self._to_tell: dict[str, None] = {}
+        self._told: set[str] = set()
+
+    @property
+    def home(self) -> Path | None:
+        """Where the files are, or would be; None for memory."""
+        return None if self.folder is None else self.folder / FOLDER
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether turns are, or will be, in files."""
+        return self.folder is not None
+
+    def work(self, task: Callable[[TurnStore], _T], *, make: bool = False) -> _T:
+        """Return what `task` makes of the store; in trouble it is called again with another one.
+
+        Parameters
+        ----------
+        make
+            Make the file, if there is none yet.
+        """
+        with self._lock:
+            for is_last in (False, False, True):
+                try:
+                    done = task(self._found(make=make))
+                    break
+                except (*_TROUBLE, _Unusable) as error:
+                    if is_last or self.folder is None:
+                        raise
+                    self._help(error, self.folder / FOLDER)
+            texts, self._to_tell = list(self._to_tell), {}
+        for text in texts:  # last: a warning may be an error here
+            self._tell(text)
+        return done
+
+    def close(self) -> None:
+        """Let go of the file; it is opened again when it is needed."""
+        with self._lock:
+            if self._store is not None and self.folder is not None:
+                self._store.database.close()
+                self._store = None
+
+    def _found(self, *, make: bool) -> TurnStore:
+        store = self._store
+        if store is not None and store.database.is_in_place:
+            return store
+        if store is not None and not store.database.is_forked:
+            raise Moved
+        home = self.home
+        if home is None:
+            self._store = self._memory()
+            return self._store
+        if store is not None:
+            store.database.leave()
+        elif not make and not (home / DATABASE).exists():
+            self._blank = self._blank or self._memory()
+            return self._blank
+        self._store = None
+        self._store = self._opened(home)
+        return self._store
+
+    def _opened(self, home: Path) -> TurnStore:
+        home.mkdir(parents=True, exist_ok=True)
+        ignore = home / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        try:
+            database = Database(home / DATABASE)
+        except HistoryError as error:
+            raise _Unusable(error.problem, fix=error.fix) from error
+        store = self._store_of(database, KeptAssets(home / "assets"))
+        with contextlib.suppress(*_TROUBLE):  # of no matter for the turns
+            store.clean()
+        find_former_name(store, home.parent)
+        return store
+
+    def _memory(self) -> TurnStore:
+        return self._store_of(Database(None), KeptAssets(None))
+
+    def _store_of(self, database: Database, assets: KeptAssets) -> TurnStore:
+        return TurnStore(
+            database, assets, notebook=self._notebook, run=self._run, missing=self._say
+        )
+
+    def _say(self, text: str) -> None:
+        """Tell something once, when the work is done."""
+        if text not in self._told:
+            self._told.add(text)
+            self._to_tell[text] = None
+
+    # -- trouble ----------------------------------------------------------------------------
+
+    def _help(self, error: Exception, home: Path) -> None:
+        """Have another store in the place of the one in trouble."""
+        if is_damage(error):
+            try:
+                self._replace_damaged(home)
+            except (*_TROUBLE, HistoryError) as another:
+                error = another
+            else:
+                return
+        former = self._store or self._readable(home)
+        self.folder = None
+        self._store = self._memory()
+        if former is not None:
+            move_turns(former, self._store)
+            former.database.close()
+        self._say(
+            f"The conversation is kept in memory only, until this kernel ends:"
+            f" {reason(error, home)}."
+        )
+
+    def _replace_damaged(self, home: Path) -> None:
+        file = home / DATABASE
+        if self._store is not None:
+            self._store.database.close()
+            self._store = None
+        with contextlib.suppress(*_TROUBLE):
+            database = Database(file)
+            if database.is_sound():  # another kernel was faster
+                database.close()
+                return
+            database.close()
+        aside = set_aside(file)
+        fresh = Database(file)
+        count = salvage(aside, fresh)
+        fresh.close()
+        turns = f"{count:,} turn{'' if count == 1 else 's'} could be read and"
+        kept = f"{turns} went into a new file" if count else "a new file was begun"
+        self._say(
+            f"The history in '{home}' was damaged: {kept}; the damaged one is now '{aside.name}'."
+        )
+
+    def _readable(self, home: Path) -> TurnStore | None:
+        """Return a store of what can be read where nothing can be written."""
+        with contextlib.suppress(*_TROUBLE):
+            database = read_only(home / DATABASE)
+            if database is not None:
+                assets = KeptAssets(home / "assets")
+                store = self._store_of(database, assets)
+                store.bodies = JsonBodies(database, assets, self._say)
+                return store
+        return None

@@ -1,0 +1,426 @@
+"""Turns of one notebook ↔ the tables of a database; every change is one transaction."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from agentcell.adapters.events import Usage
+from agentcell.assets.prepare import Form
+from agentcell.history.bodies import Bodies, JsonBodies, ObjectBodies
+from agentcell.history.database import Database
+from agentcell.history.kept_assets import GRACE, KeptAssets
+from agentcell.history.past import MOST_TURNS, Past, first_to_go
+from agentcell.history.records import Missing, block_from_record, block_record
+from agentcell.history.rows import (
+    END,
+    Row,
+    Spot,
+    fresh_start,
+    last_given,
+    last_rows,
+    next_rows,
+    stale_flags,
+)
+from agentcell.history.schema import REPLACED
+from agentcell.history.turn_json import as_json, known, usage_record
+from agentcell.history.turns import Turn
+from agentcell.messages import MediaMessageBlock, media_blocks
+
+MOST_MARKS = 1_000
+"""As many later turns a change tells of: the next ones."""
+
+_COUNTED_CELL = "vscode-notebook-cell:"
+
+_NOTEBOOKS = "SELECT id FROM conversation WHERE notebook = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change did.
+
+    Parameters
+    ----------
+    turn
+        The turn that came, went or came back; None if nothing was to be done.
+    stale
+        The turns whose mark may be another now, by their ids: whether they are stale. No more
+        than the next 1,000.
+    """
+
+    turn: Turn | None = None
+    stale: Mapping[str, bool] = field(default_factory=dict)
+
+
+class TurnStore:
+    """One notebook's turns, for one life of its kernel. Safe to share between threads.
+
+    Parameters
+    ----------
+    database
+        Several notebooks may share it.
+    assets
+        Keeps the attachments.
+    notebook
+        The name of the notebook's file.
+    run
+        The name of this life of the kernel, to which turns without a cell belong.
+    missing
+        Is told of attachments whose content is gone.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        assets: KeptAssets,
+        *,
+        notebook: str,
+        run: str,
+        missing: Missing,
+    ) -> None:
+        self.database = database
+        self.assets = assets
+        self.notebook = notebook
+        self.run = run
+        self.bodies: Bodies = (
+            ObjectBodies() if database.file is None else JsonBodies(database, assets, missing)
+        )
+        self._notebook_id: int | None = None
+        self._ids: dict[tuple[str, str], int] = {}
+
+    def __repr__(self) -> str:
+        return f"TurnStore({self.notebook[-80:]!r}, {self.database!r})"
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def past(
+        self,
+        name: str,
+        cell_id: str | None,
+        part: int = 1,
+        *,
+        most: int = MOST_TURNS,
+        fresh: bool = False,
+    ) -> Past:
+        """Return what a question of this cell follows in a conversation.
+
+        Parameters
+        ----------
+        name
+            Of the conversation.
+        cell_id, part
+            Of the question; see `Turn`.
+        most
+            How many turns go out at most; 0 is all.
+        fresh
+            The question begins the conversation anew.
+        """
+        if fresh:
+            return Past(follows=self._count())
+        ids = self.ids(name)
+        place = self._place(self.id_of(name, cell_id), cell_id)
+        end = END if place is None else (place, part)
+        start = fresh_start(self.database, ids, end)
+        rows = last_rows(self.database, ids, start, end, most + 1 if most > 0 else -1)
+        first = first_to_go([row.place for row in rows], most) if most > 0 else 0
+        system = last_given(self.database, ids, "system", start, end)
+        taught = last_given(self.database, ids, "skills", start, end)
+        return Past(
+            turns=tuple(self.bodies.load(row.number) for row in rows[first:]),
+            system=None if system is None else system[1],
+            skills=(self.bodies.load(taught[0]).skills or ()) if taught else (),
+            is_cut=first > 0,
+            follows=self._count(),
+        )
+
+    def turns(self, name: str, *, last: int = 0) -> list[Turn]:
+        """Return a conversation's turns, oldest first, each with its mark.
+
+        Parameters
+        ----------
+        last
+            How many, from the end; 0 is all.
+        """
+        ids = self.ids(name)
+        rows = last_rows(self.database, ids, (0, 0), END, last or -1)
+        flags = stale_flags(self.database, ids, rows)
+        return [self._marked(row, stale=flag) for row, flag in zip(rows, flags, strict=True)]
+
+    def count(self, name: str) -> int:
+        """Return how many turns a conversation has."""
+        counted = "SELECT count(*) FROM turn WHERE conversation = ? AND state = 0"
+        return sum(self.database.read(counted, one)[0][0] for one in self.ids(name))
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the conversations with turns, by their first turns."""
+        rows = self.database.read(
+            "SELECT name, (SELECT min(place) FROM turn WHERE conversation = c.id AND state = 0)"
+            " AS first FROM conversation c"
+            " WHERE notebook = ? AND run IN ('', ?) AND first IS NOT NULL ORDER BY first",
+            *(self.notebook_id(), self.run),
+        )
+        return tuple(dict.fromkeys(name for name, _ in rows))
+
+    def find(self, turn_id: str) -> Turn | None:
+        """Return the turn of that id, if it is in force."""
+        rows = self._numbered(turn_id, "AND state = 0")
+        return self.bodies.load(rows[0]) if rows else None
+
+    def usages(self, *, replaced: bool = False) -> list[tuple[str, Usage]]:
+        """Return model and tokens of each turn for which a provider told them.
+
+        Parameters
+        ----------
+        replaced
+            Also of turns that are no longer in force: they were paid for.
+        """
+        condition = "" if replaced else "AND state = 0"
+        rows = self.database.read(
+            "SELECT model, usage FROM turn WHERE usage IS NOT NULL"
+            f" AND conversation IN ({_NOTEBOOKS} AND run IN ('', ?)) {condition}",
+            *(self.notebook_id(), self.run),
+        )
+        return [(model, known(Usage, json.loads(usage))) for model, usage in rows]
+
+    # -- attachments ------------------------------------------------------------------------
+
+    def tags(self) -> list[tuple[str, str]]:
+        """Return tag and fingerprint of each attachment, in the order in which they came."""
+        rows = self.database.read(
+            "SELECT tag, fingerprint FROM attachment WHERE notebook = ? AND run IN ('', ?)"
+            " ORDER BY rowid",
+            *(self.notebook_id(), self.run),
+        )
+        return [(tag, fingerprint) for tag, fingerprint in rows]
+
+    def block(self, tag: str) -> MediaMessageBlock | None:
+        """Return the attachment of that tag, None if its content is gone."""
+        rows = self.database.read(
+            "SELECT json FROM attachment WHERE notebook = ? AND run IN ('', ?) AND tag = ?",
+            *(self.notebook_id(), self.run, tag),
+        )
+        return block_from_record(json.loads(rows[0][0]), self.assets) if rows else None
+
+    def form(self, name: str, fingerprint: str) -> Form | None:
+        """Return how an attachment went out last in a conversation, None if it never did."""
+        found: list[tuple[int, str, str]] = []
+        for one in self.ids(name):
+            found += self.database.read(
+                "SELECT seq, detail, pdf_as FROM attached JOIN turn ON seq = turn"
+                " WHERE fingerprint = ? AND conversation = ? AND state = 0 AND detail IS NOT NULL"
+                " ORDER BY turn DESC LIMIT 1",
+                *(fingerprint, one),
+            )
+        if not found:
+            return None
+        _, detail, pdf_as = max(found)
+        return Form(detail=detail, pdf_as=pdf_as)
+
+    def forgotten(self) -> frozenset[str]:
+        """Return the fingerprints of attachments that must not go out again."""
+        statement = "SELECT fingerprint FROM forgotten WHERE notebook = ?"
+        return frozenset(one for (one,) in self.database.read(statement, self.notebook_id()))
+
+    def set_forgotten(self, fingerprint: str, *, forgotten: bool) -> None:
+        """Keep in mind that an attachment must not go out again, or that it may."""
+        if forgotten is (fingerprint in self.forgotten()):
+            return
+        with self.changing():
+            notebook = self.notebook_id(make=True)
+            if forgotten:
+                self.database.write("INSERT INTO forgotten VALUES (?, ?)", notebook, fingerprint)
+            else:
+                self.database.write(
+                    "DELETE FROM forgotten WHERE notebook = ? AND fingerprint = ?",
+                    *(notebook, fingerprint),
+                )
+
+    def clean(self, grace: float = GRACE, *, every: float = GRACE) -> int:
+        """Take away contents that no turn holds; return how many. See `KeptAssets.clean`.
+
+        Parameters
+        ----------
+        every
+            Seconds since the last cleaning; before that nothing is done.
+        """
+        rows = self.database.read("SELECT value FROM counter WHERE name = 'cleaned'")
+        if not 0 <= rows[0][0] < time.time() - every + 1:
+            return 0
+        used = "SELECT 1 FROM attached WHERE fingerprint = ? LIMIT 1"
+        with self.changing():  # no turn is written meanwhile
+            now = int(time.time())
+            self.database.write("UPDATE counter SET value = ? WHERE name = 'cleaned'", now)
+            return self.assets.clean(lambda one: bool(self.database.read(used, one)), grace=grace)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def put(self, name: str, turn: Turn) -> Change:
+        """Add a turn, in place of what its cell asked before; a second time does nothing.
+
+        With a cell's first question the cell runs anew: its further ones go as well. What is
+        replaced stays in the database.
+        """
+        turn = turn if turn.at else replace(turn, at=time.time())
+        blocks = {block.fingerprint: block for block in media_blocks(turn.messages)}
+        skills = tuple(media_blocks([{"content": list(turn.skills or ())}]))
+        for block in (*blocks.values(), *skills):  # outside the transaction: it may take long
+            self.assets.put(block.asset)
+        with self.changing():
+            if self._numbered(turn.id):
+                return Change()
+            number = self.next_change()
+            conversation = self.id_of(name, turn.cell_id, make=True)
+            place = self._place(conversation, turn.cell_id) or number
+            if turn.cell_id is not None:
+                self._replace(turn, number)
+            self._insert(turn, conversation, number, place)
+            self.bodies.keep(number, turn)
+            self._attach(turn, number, blocks, [block.fingerprint for block in skills])
+        self.bodies.remember(number, turn)
+        spot = (place, turn.part)
+        return Change(turn, {} if place == number else self.marks(name, spot))
+
+    def marks(self, name: str, after: Spot) -> dict[str, bool]:
+        """Return which of the turns after a place are stale, by their ids."""
+        ids = self.ids(name)
+        rows = next_rows(self.database, ids, after, MOST_MARKS)
+        flags = stale_flags(self.database, ids, rows)
+        return {row.id: flag for row, flag in zip(rows, flags, strict=True)}
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let all that is done within be one change of the database."""
+        try:
+            with self.database.transaction():
+                yield
+        except BaseException:
+            self._ids.clear()
+            self._notebook_id = None
+            raise
+
+    def next_change(self) -> int:
+        """Return the number of a change that begins."""
+        self.database.write("UPDATE counter SET value = value + 1 WHERE name = 'changes'")
+        return self._count()
+
+    # -- names ------------------------------------------------------------------------------
+
+    def notebook_id(self, *, make: bool = False) -> int:
+        """Return the notebook's number; 0 if it has none yet and none is to be made."""
+        if self._notebook_id is None:
+            find = "SELECT id FROM notebook WHERE name = ?"
+            rows = self.database.read(find, self.notebook)
+            if not rows and make:
+                self.database.write("INSERT INTO notebook (name) VALUES (?)", self.notebook)
+                rows = self.database.read(find, self.notebook)
+            self._notebook_id = rows[0][0] if rows else None
+        return self._notebook_id or 0
+
+    def ids(self, name: str) -> list[int]:
+        """Return the numbers of a conversation's rows."""
+        found = (self._conversation(name, run, make=False) for run in ("", self.run))
+        return [one for one in found if one]
+
+    def id_of(self, name: str, cell_id: str | None, *, make: bool = False) -> int:
+        """Return the number of the row for turns of that cell; 0 if there is none."""
+        return self._conversation(name, self.run_of(cell_id), make=make)
+
+    def run_of(self, cell_id: str | None) -> str:
+        """Return the life of the kernel that a turn of that cell belongs to; "" for all of them.
+
+        VS Code counts its cells anew each time it opens a notebook.
+        """
+        lasts = cell_id is not None and not cell_id.startswith(_COUNTED_CELL)
+        return "" if lasts else self.run
+
+    def _conversation(self, name: str, run: str, *, make: bool) -> int:
+        known_id = self._ids.get((name, run))
+        if known_id:
+            return known_id
+        notebook = self.notebook_id(make=make)
+        find = "SELECT id FROM conversation WHERE notebook = ? AND name = ? AND run = ?"
+        rows = self.database.read(find, notebook, name, run)
+        if not rows and make:
+            self.database.write(
+                "INSERT INTO conversation (notebook, name, run) VALUES (?, ?, ?)",
+                *(notebook, name, run),
+            )
+            if run:
+                self.database.write(
+                    "INSERT OR IGNORE INTO run VALUES (?, ?, ?)", notebook, run, time.time()
+                )
+            rows = self.database.read(find, notebook, name, run)
+        if not rows:
+            return 0
+        self._ids[name, run] = found = int(rows[0][0])
+        return found
+
+    # -- one turn ---------------------------------------------------------------------------
+
+    def _count(self) -> int:
+        return int(self.database.read("SELECT value FROM counter WHERE name = 'changes'")[0][0])
+
+    def _place(self, conversation: int, cell_id: str | None) -> int | None:
+        """Return the place of a cell, which it keeps also while it has no turn in force."""
+        if cell_id is None:
+            return None
+        rows = self.database.read(
+            "SELECT place FROM turn WHERE cell = ? AND conversation = ? LIMIT 1",
+            *(cell_id, conversation),
+        )
+        return rows[0][0] if rows else None
+
+    def _numbered(self, turn_id: str, condition: str = "") -> list[int]:
+        rows = self.database.read(
+            f"SELECT seq FROM turn WHERE id = ? AND conversation IN ({_NOTEBOOKS}) {condition}",
+            *(turn_id, self.notebook_id()),
+        )
+        return [number for (number,) in rows]
+
+    def _replace(self, turn: Turn, number: int) -> None:
+        self.database.write(
+            f"UPDATE turn SET state = {REPLACED}, replaced_by = ? WHERE cell = ?"
+            f" AND conversation IN ({_NOTEBOOKS}) AND state = 0 AND (part = ? OR ? = 1)",
+            *(number, turn.cell_id, self.notebook_id(), turn.part, turn.part),
+        )
+
+    def _insert(self, turn: Turn, conversation: int, number: int, place: int) -> None:
+        usage = None if turn.usage is None else as_json(usage_record(turn.usage))
+        self.database.write(
+            "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, 0, NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(number, conversation, turn.id, turn.cell_id, place, turn.part),
+            *(turn.follows or number, number, int(place != number)),
+            *(turn.at, turn.status, int(turn.fresh), turn.system),
+            *(None if turn.skills is None else 1, turn.model, usage),
+        )
+
+    def _attach(
+        self,
+        turn: Turn,
+        number: int,
+        blocks: Mapping[str, MediaMessageBlock],
+        others: Iterable[str],
+    ) -> None:
+        run = self.run_of(turn.cell_id)
+        forms = turn.forms if turn.is_sent_again else {}
+        for fingerprint in dict.fromkeys((*blocks, *turn.forms, *others)):
+            form = forms.get(fingerprint)
+            self.database.write(
+                "INSERT INTO attached VALUES (?, ?, ?, ?)",
+                *(number, fingerprint),
+                *((form.detail, form.pdf_as) if form else (None, None)),
+            )
+        for fingerprint, block in blocks.items():
+            self.assets.put(block.asset)  # a cleaning may have come between
+            self.database.write(
+                "INSERT OR IGNORE INTO attachment VALUES (?, ?, ?, ?, ?)",
+                *(self.notebook_id(), run, block.tag, fingerprint),
+                as_json(block_record(block)),
+            )
+
+    def _marked(self, row: Row, *, stale: bool) -> Turn:
+        turn = self.bodies.load(row.number)
+        return replace(turn, stale=True) if stale else turn

@@ -1,0 +1,119 @@
+"""Turns ↔ JSON texts; the bytes of their attachments go to and come from an asset store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+from agentcell.adapters.events import Citation, Usage
+from agentcell.assets.prepare import Form
+from agentcell.errors import AgentcellError
+from agentcell.history.records import AssetStore, Missing, from_record, to_record
+from agentcell.history.turns import Turn
+from agentcell.messages import Block
+
+_T = TypeVar("_T")
+
+_PLAIN = ("id", "cell_id", "part", "status", "model", "fresh", "system", "at", "seconds", "error")
+
+
+def turn_to_json(turn: Turn, store: AssetStore) -> str:
+    """Return a turn as one line of JSON, its attachments' contents in `store`.
+
+    Parameters
+    ----------
+    turn
+        Objects that are no JSON are kept as their texts, but what a model wants back unchanged
+        is then left out.
+
+    Raises
+    ------
+    HistoryError
+        If `store` cannot keep an attachment.
+    """
+    record: dict[str, Any] = {name: getattr(turn, name) for name in _PLAIN}
+    record["messages"] = [to_record(message, store) for message in turn.messages]
+    # What a provider wants back is JSON; a model of someone's own may give anything.
+    for message in record["messages"]:
+        if not _is_json(message.get("opaque")):
+            del message["opaque"]
+    record["finish_reason"] = turn.finish_reason
+    if turn.skills is not None:
+        skills = {"role": "system", "content": list(turn.skills)}
+        record["skills"] = to_record(skills, store)["content"]
+    if turn.forms:
+        record["forms"] = {one: [form.detail, form.pdf_as] for one, form in turn.forms.items()}
+    if turn.usage is not None:
+        record["usage"] = usage_record(turn.usage)
+    if turn.citations:
+        record["citations"] = [asdict(citation) for citation in turn.citations]
+    return as_json(record)
+
+
+def turn_from_json(text: str, store: AssetStore, missing: Missing | None = None) -> Turn:
+    """Return the turn of which `turn_to_json` made a text.
+
+    Parameters
+    ----------
+    missing
+        Is told of each attachment whose content is gone; see `from_record`.
+
+    Raises
+    ------
+    ValueError
+        If the text is none.
+    """
+    try:
+        record = json.loads(text)
+        forms = {one: Form(detail=f[0], pdf_as=f[1]) for one, f in record.get("forms", {}).items()}
+        usage = record.get("usage")
+        return Turn(
+            **{name: record[name] for name in _PLAIN},
+            messages=tuple(from_record(one, store, missing) for one in record["messages"]),
+            finish_reason=record["finish_reason"],
+            skills=_skills(record.get("skills"), store, missing),
+            forms=forms,
+            usage=None if usage is None else known(Usage, usage),
+            citations=tuple(known(Citation, one) for one in record.get("citations", ())),
+        )
+    except (LookupError, TypeError, AttributeError, AgentcellError) as error:
+        raise ValueError(f"This is no turn: {error}") from error
+
+
+def _skills(
+    record: list[Any] | None, store: AssetStore, missing: Missing | None
+) -> tuple[Block, ...] | None:
+    if record is None:
+        return None
+    message = from_record({"role": "system", "content": record}, store, missing)
+    return tuple(message["content"])
+
+
+def usage_record(usage: Usage) -> dict[str, Any]:
+    """Return what is known of a usage, as JSON values."""
+    return {name: value for name, value in asdict(usage).items() if value not in (None, False)}
+
+
+def as_json(record: Any) -> str:
+    """Return one line of JSON that a database takes, whatever `record` holds."""
+    text = json.dumps(record, ensure_ascii=False, default=str, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a character
+        text = json.dumps(record, default=str, separators=(",", ":"))
+    return text
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def known(kind: type[_T], record: dict[str, Any]) -> _T:
+    """Return a value of `kind`, without what a newer version may have added to its record."""
+    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: value for name, value in record.items() if name in names})
