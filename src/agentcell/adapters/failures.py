@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agentcell.adapters import redaction
 from agentcell.adapters.failure_codes import (
     FILTERED,
     LARGE,
@@ -45,15 +46,6 @@ from agentcell.keys.traces import without_traces
 
 _LONGEST_MESSAGE = 300
 """Characters of a service's own message that are shown."""
-
-_REDACTED = "[key removed]"
-
-_KEY_SHAPES = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf)[-_][A-Za-z0-9_\-*.…]{6,}"  # sk-…, also half masked
-    r"|\bAIza[A-Za-z0-9_\-*]{6,}"
-    r"|(?<=Bearer )\S+"
-    r"|\b[A-Za-z0-9_-]{2,}\*{3,}[A-Za-z0-9_-]*",
-)
 
 _LASTING = re.compile(r"CERTIFICATE|SSL|not known|nodename|No address|getaddrinfo", re.IGNORECASE)
 
@@ -99,9 +91,8 @@ class Origin:
 
 def redacted(text: str, key: str = "") -> str:
     """Return `text` without `key`, without parts of it, and without what looks like one."""
-    if len(key) >= 4:  # noqa: PLR2004 (a shorter key would take common letters out)
-        text = without_traces(text.replace(key, _REDACTED), key, _REDACTED)
-    return _KEY_SHAPES.sub(_REDACTED, text)
+    text = redaction.redacted(text, key)
+    return without_traces(text, key, redaction.REMOVED)
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:

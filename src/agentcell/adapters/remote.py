@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentcell import keys
-from agentcell.adapters import addresses, failures
+from agentcell.adapters import addresses, failures, logs
 from agentcell.adapters.answer import Decoder, read_answer
 from agentcell.adapters.body import Body, written
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.rate_limits import Place, RateLimits
 from agentcell.adapters.retry import RetryPolicy
 from agentcell.errors import AgentcellError, AuthenticationError, ModelError, Unsupported
 from agentcell.keys import Key
@@ -73,6 +74,8 @@ class RemoteModel(Model):
         Sent with every request, over what is there.
     upload, upload_cache
         For models with a Files API; see `agentcell.adapters.uploads.UploadsFiles`.
+    limits
+        How often and how many at once may be asked; one object may be shared by many models.
     """
 
     key_variable: ClassVar[str] = ""
@@ -100,6 +103,7 @@ class RemoteModel(Model):
         extra_body: Mapping[str, Any] | None = None,
         upload: str = "never",
         upload_cache: str | os.PathLike[str] | None = None,
+        limits: RateLimits | None = None,
     ) -> None:
         super().__init__(model_name, invoke_settings)
         self._given_key = api_key or None
@@ -120,6 +124,9 @@ class RemoteModel(Model):
         self.upload = upload
         self.upload_cache = upload_cache
         self._check_upload()
+        if limits is not None and not isinstance(limits, RateLimits):
+            raise TypeError(f"limits is {limits!r}; RateLimits(…) was expected")
+        self._limits = limits
 
     def default_capabilities(self) -> ModelCapabilities:
         """Return what this model takes, where nothing else is said."""
@@ -243,8 +250,15 @@ class RemoteModel(Model):
         began = False
         retries, waited = 0, 0.0
         while True:
+            place = self._place(messages, tools, settings)
             try:
-                async with contextlib.aclosing(self._attempt(prepared)) as attempt:
+                if place is not None and not place.granted:
+                    held = place.waiting()
+                    logs.tell_wait(prepared, held.wait, held.reason)
+                    yield held
+                    await place.wait()
+                answer = self._watched(prepared, retries + 1, place)
+                async with contextlib.aclosing(answer) as attempt:
                     async for events in attempt:
                         for event in events:
                             began = True
@@ -258,9 +272,42 @@ class RemoteModel(Model):
                 reason = error.problem
             else:
                 return
+            finally:
+                if place is not None:
+                    place.leave()
             retries, waited = retries + 1, waited + wait
+            logs.tell_retry(prepared, retries + 1, wait, reason)
             yield Retrying(retries + 1, wait, reason)
             await asyncio.sleep(wait)
+
+    def _watched(
+        self, prepared: Prepared, number: int, place: Place | None
+    ) -> AsyncGenerator[Iterable[Event]]:
+        """Return an attempt, told in the log and counted by the limits where there are any."""
+        attempt = self._attempt(prepared)
+        if place is not None:
+            attempt = place.counting(attempt)
+        if logs.LOGGER.isEnabledFor(logs.INFO):
+            logs.tell_request(prepared, self._address(prepared.origin.address), number)
+            attempt = logs.told(attempt, prepared)
+        return attempt
+
+    def _place(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        settings: Mapping[str, Any] | None,
+    ) -> Place | None:
+        """Return the request's place among those that the limits let go; None without limits."""
+        if self._limits is None:
+            return None
+        if self._limits.tokens_per_minute is None:
+            return self._limits.ask()
+        from agentcell.adapters.estimate import estimate_tokens
+
+        return self._limits.ask(
+            estimate_tokens(messages, self, tools=tools, settings=settings).tokens
+        )
 
     async def _attempt(self, prepared: Prepared) -> AsyncGenerator[Iterable[Event]]:
         """Send once; yield what each event of the answer says."""
@@ -277,6 +324,41 @@ class RemoteModel(Model):
                     yield events
         finally:
             await response.aclose()
+
+    def as_sent(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> tuple[str, Body]:
+        """Return the address and the body of a request. Nothing is sent, and no key is needed.
+
+        Parameters
+        ----------
+        messages, tools, settings
+            See `Model.invoke`; so are the errors.
+        """
+        return self._address(self.base_url), self._body(messages, tools, settings, {})
+
+    def own_keys(self) -> tuple[str, ...]:
+        """Return the keys that must not be shown; none is asked for."""
+        return (self._given_key,) if self._given_key else ()
+
+    def _address(self, base_url: str) -> str:
+        """Return where requests go to."""
+        return base_url + self.path
+
+    def _body(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        settings: Mapping[str, Any] | None,
+        extra: Mapping[str, Any],
+    ) -> Body:
+        def encoded(ready: list[Message]) -> dict[str, Any]:
+            return _merged(_merged(self.encode(ready, tools, settings), self._extra_body), extra)
+
+        return written(self.ready(messages).messages, encoded)
 
     def _prepare(
         self,
@@ -297,12 +379,8 @@ class RemoteModel(Model):
         headers = {**self._extra_headers, **(options.get("extra_headers") or {})}
         timeout, retries = options.get("timeout"), options.get("max_retries")
         extra = options.get("extra_body") or {}
-
-        def encoded(ready: list[Message]) -> dict[str, Any]:
-            return _merged(_merged(self.encode(ready, tools, settings), self._extra_body), extra)
-
         try:
-            body = written(self.ready(messages).messages, encoded)
+            body = self._body(messages, tools, settings, extra)
             _check_headers(headers)
         except (TypeError, ValueError, RecursionError) as problem:
             if isinstance(problem, AgentcellError):
