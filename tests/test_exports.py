@@ -13,11 +13,21 @@ import pytest
 
 import agentcell
 import agentcell.magics
+import agentcell.testing
+import agentcell.testing.conformance
 import agentcell.widgets
 import agentcell_magics
 import agentcell_widgets
 
-PUBLIC = (agentcell, agentcell.magics, agentcell.widgets, agentcell_magics, agentcell_widgets)
+PUBLIC = (
+    agentcell,
+    agentcell.magics,
+    agentcell.testing,
+    agentcell.testing.conformance,
+    agentcell.widgets,
+    agentcell_magics,
+    agentcell_widgets,
+)
 
 NAMES = [(module, name) for module in PUBLIC for name in module.__all__]
 
@@ -37,7 +47,8 @@ def defined(module: ModuleType) -> set[str]:
 def test_the_list_of_public_names_is_sorted_and_complete(module: ModuleType) -> None:
     names = module.__all__
 
-    assert names == sorted(set(names))
+    order = sorted(set(names), key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+    assert names == order  # constants, classes, functions
     assert defined(module) <= set(names)
     assert set(names) <= set(dir(module))
 

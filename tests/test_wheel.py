@@ -94,6 +94,7 @@ def test_the_installed_wheel_imports(wheel: Path, tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r})\n"
         "import agentcell, agentcell.magics, agentcell.widgets\n"
+        "import agentcell.testing.conformance\n"
         "import agentcell_magics, agentcell_widgets\n"
         "agentcell.Session()\n"
         "for module in (agentcell, agentcell_magics, agentcell_widgets): print(module.__file__)"
