@@ -24,7 +24,7 @@ from agentcell.messages import MediaMessageBlock, Message
 INLINE_BYTES = 256 * 1024
 """Attachments below this are encoded at once: they cost less than a look at their pieces."""
 
-READ_BYTES = 48 * 1024 * 3
+READ_BYTES = 192 * 1024 * 3
 """Bytes of an attachment that are encoded at a time; of whole threes, so that the texts join."""
 
 _TOKEN_BYTES = 24  # of whole threes: its base64 needs no padding. Nobody can guess as many.
@@ -54,6 +54,18 @@ class Body:
     def is_plain(self) -> bool:
         """Whether it holds nothing that is encoded on the way."""
         return all(isinstance(piece, bytes) for piece in self.pieces)
+
+    def check(self) -> None:
+        """Refuse, before a request, an attachment that is no longer what it was.
+
+        Raises
+        ------
+        AttachmentError
+            If the copy that was made of it is gone or was changed.
+        """
+        for piece in self.pieces:
+            if isinstance(piece, Content):
+                piece.open().close()
 
     def data(self) -> bytes:
         """Return all of it."""

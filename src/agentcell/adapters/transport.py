@@ -39,10 +39,11 @@ async def post(
     ModelError
         If there is no answer; its status may be an error.
     AttachmentError
-        If an attachment was changed meanwhile.
+        If the copy that was made of an attachment is gone or was changed.
     """
     import httpx2
 
+    prepared.body.check()
     client = await shared_client()
     timeouts, body = prepared.timeouts, prepared.body
     # Made here and not by the client, which takes twice as long over it.
