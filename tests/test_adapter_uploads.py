@@ -6,6 +6,7 @@ import _thread
 import asyncio
 import base64
 import copy
+import io
 import json
 import logging
 import os
@@ -49,7 +50,12 @@ from agentcell.testing.file_server import StoredFile
 
 KEY = "sk-test-0123456789abcdef"
 
-OLDEST_FIRST = 48 * 3600
+OLDEST_SECONDS = 48 * 3600
+
+UPLOAD_HEADERS = (
+    *("protocol", "command", "offset"),
+    *("header-content-length", "header-content-type"),
+)
 
 
 @dataclass(frozen=True)
@@ -768,6 +774,81 @@ def test_the_key_goes_to_google_but_not_to_the_address_for_the_content() -> None
         assert content.headers["x-goog-upload-command"] == "upload, finalize"
         assert content.headers["content-length"] == str(len(media.pdf()))
         assert "transfer-encoding" not in content.headers
+
+
+# -- the services as their own clients know them ----------------------------------------------
+
+
+def sent_by_openais_client(url: str) -> str:
+    import openai
+
+    with openai.OpenAI(api_key=KEY, base_url=url, max_retries=0) as client:
+        file = client.files.create(
+            file=("document.pdf", io.BytesIO(media.pdf()), "application/pdf"),
+            purpose="user_data",
+            expires_after={"anchor": "created_at", "seconds": OLDEST_SECONDS},
+        )
+        assert client.files.retrieve(file.id).expires_at == file.created_at + OLDEST_SECONDS
+        return file.id
+
+
+def sent_by_anthropics_client(url: str) -> str:
+    import anthropic
+
+    address = url.removesuffix("/v1")
+    with anthropic.Anthropic(api_key=KEY, base_url=address, max_retries=0) as client:
+        file = client.files.upload(
+            file=("document.pdf", io.BytesIO(media.pdf()), "application/pdf"),
+            expires_in_seconds=OLDEST_SECONDS,
+        )
+        told = client.files.retrieve_metadata(file.id)
+        assert told.expires_at is not None
+        assert (told.expires_at - told.created_at).total_seconds() == OLDEST_SECONDS
+        return file.id
+
+
+def sent_by_googles_client(url: str) -> str:
+    from google import genai
+
+    options = genai.types.HttpOptions(base_url=url.removesuffix("/v1"), api_version="v1")
+    client = genai.Client(api_key=KEY, http_options=options)
+    named = genai.types.UploadFileConfig(
+        mime_type="application/pdf", display_name="document.pdf", http_options=options
+    )
+    file = client.files.upload(file=io.BytesIO(media.pdf()), config=named)
+    assert file.name is not None
+    assert client.files.get(name=file.name).state == genai.types.FileState.ACTIVE
+    client.close()
+    return file.name
+
+
+@pytest.mark.parametrize(
+    ("service", "send"),
+    [
+        (OPENAI, sent_by_openais_client),
+        (ANTHROPIC, sent_by_anthropics_client),
+        (GEMINI, sent_by_googles_client),
+    ],
+    ids=["openai", "anthropic", "gemini"],
+)
+def test_a_file_goes_up_as_the_services_own_client_sends_it(
+    service: Service, send: Callable[[str], str]
+) -> None:
+    with service.server(key=KEY) as server:
+        file_id = send(server.url)
+        theirs = [request.headers for request in server.files.requests]
+        made(service, server).invoke(question(document()))
+        ours = [request.headers for request in server.files.requests[len(theirs) :]]
+
+        first, second = server.files.taken
+        assert first.file_id == file_id
+        assert (first.data, first.filename) == (second.data, second.filename)
+        assert (first.mime_type, first.fields) == (second.mime_type, second.fields)
+        names = [f"x-goog-upload-{end}" for end in UPLOAD_HEADERS]
+        for own, other in zip(ours, theirs, strict=False):  # theirs looked at the file, too
+            said = {name: own[name] for name in (*names, "anthropic-version") if name in own}
+            assert said == {name: other.get(name) for name in said}
+        assert ours[0].get("anthropic-beta") is None
 
 
 # -- listing and deleting --------------------------------------------------------------------

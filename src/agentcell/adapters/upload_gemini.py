@@ -150,9 +150,10 @@ def _with_key(prepared: Prepared, headers: Mapping[str, str] | None = None) -> d
 
 
 def _at(base: str, address: str) -> str:
-    """Return the address to upload to, at the host that was asked, as Google's own client does.
+    """Return the address to upload to, at the host that was asked.
 
-    Behind a gateway the address is Google's; and no other host is to get the file.
+    A gateway may pass on an address of Google's, and no other host is to get the file. Google's
+    own client does the same where it is told an address for the upload (google-genai 3.6).
     """
     own = all(f".{host_of(url)}".endswith(".googleapis.com") for url in (base, address))
     if own and address.startswith("https://"):

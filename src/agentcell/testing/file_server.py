@@ -222,7 +222,8 @@ class FileShelf:
             }
             # Google's own address, as behind a gateway.
             address = f"https://generativelanguage.googleapis.com{request.path}?upload_id={token}"
-            return Reply(raw="{}", headers={**_JSON, "x-goog-upload-url": address})
+            told = {"x-goog-upload-url": address, "x-goog-upload-status": "active"}
+            return Reply(raw="{}", headers={**_JSON, **told})
         begun = self._begun[request.path.rpartition("=")[2]]
         if len(data) != begun["size"] or headers.get("x-goog-upload-offset") != "0":
             return self._refusal(400, "The content is not as long as was said.")
@@ -230,7 +231,8 @@ class FileShelf:
         file = StoredFile(
             file_id=name,
             data=data,
-            filename=str(begun["file"].get("displayName", "")),
+            # Both spellings mean the same to it; its own client writes the second.
+            filename=str(begun["file"].get("displayName") or begun["file"].get("display_name", "")),
             mime_type=begun["type"],
         )
         return self._kept(file)
@@ -239,7 +241,10 @@ class FileShelf:
         self.stored[file.file_id] = file
         self.taken.append(file)
         told = self._told(file)
-        return _json({"file": told} if self._is_gemini else told)
+        if not self._is_gemini:
+            return _json(told)
+        headers = {**_JSON, "x-goog-upload-status": "final"}
+        return Reply(raw=json.dumps({"file": told}), headers=headers)
 
     def _look(self, name: str) -> Reply:
         file = self.stored.get(f"files/{name}" if self._is_gemini else name)
