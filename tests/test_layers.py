@@ -33,6 +33,8 @@ LAYERS = [
     "agentcell.asking",
     "agentcell.session",
     "agentcell.testing",
+    "agentcell.checking",
+    "agentcell.__main__",
     "agentcell_widgets",
     "agentcell_magics",
 ]
