@@ -24,7 +24,7 @@ test:  ## run every test, then every notebook against its saved outputs
 	@$(SETUP) dev
 	@$(WEIGHTS)
 	@$(PY) -m pytest -q
-	@PYTHONPATH=tests/offline $(PY) -m pytest -q -p no:cacheprovider --nbval --nbval-current-env \
+	@AGENTCELL_HISTORY=memory PYTHONPATH=tests/offline $(PY) -m pytest -q -p no:cacheprovider --nbval --nbval-current-env \
 	  --nbval-cell-timeout=120 --nbval-sanitize-with=notebooks/sanitize.cfg notebooks
 
 lint:  ## check style, format and types

@@ -6,7 +6,9 @@ behind it are loaded by the first magic that is used.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentcell import keys
@@ -37,6 +39,9 @@ class _Loaded:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
+        self.folder: Path | None = None
+        with suppress(OSError):  # it may have been removed
+            self.folder = Path.cwd()  # now: a cell may change it
         self.matcher: Any = None
         self.names = Names(shell, _KINDS)
         self.typed = TypedCells(shell)
@@ -48,8 +53,10 @@ class _Loaded:
     @cached_property
     def session(self) -> Session:
         from agentcell.session import Session
+        from agentcell_magics.notebook_history import notebook_history
 
-        session = Session(model=self.config.model)
+        history = notebook_history(self.shell, self.folder)
+        session = Session(model=self.config.model, history=history)
         session.on_change(lambda: self.config.follow(session))
         return session
 
@@ -138,15 +145,15 @@ def current_session() -> Session:
     return loaded.session
 
 
-def _doors(loaded: _Loaded) -> dict[str, Callable[..., None]]:
+def _doors(loaded: _Loaded) -> dict[str, Callable[..., Any]]:
     """Return the functions that IPython calls: help and name now, the work at first use."""
     from IPython.core.magic import no_var_expand
 
     from agentcell_magics.help import AGENT_HELP, VIEW_HELP
 
     @no_var_expand  # braces and dollars in a question are the person's own text
-    def agent(line: str, cell: str | None = None) -> None:
-        loaded.agent.agent(line, cell)
+    def agent(line: str, cell: str | None = None) -> Any:
+        return loaded.agent.agent(line, cell)  # with --async, the handle
 
     @no_var_expand
     def view_image(line: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,6 +26,20 @@ def cell_id(shell: InteractiveShell) -> str | None:
     metadata = _request(shell).get("metadata", {})
     found = metadata.get("cellId") or metadata.get("cell_id")
     return found if isinstance(found, str) else None
+
+
+def notebook_place(shell: InteractiveShell, folder: Path | None) -> tuple[Path | None, str]:
+    """Return the folder of the running notebook, and the name of its file.
+
+    Jupyter names the file in the kernel's environment, VS Code in a variable. Where nobody does
+    it is `folder` and ``console``; Colab runs one notebook on a machine: ``colab``.
+    """
+    in_kernel = getattr(shell, "kernel", None) is not None
+    named = shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME")
+    if not in_kernel or not isinstance(named, str) or not named.endswith(".ipynb"):
+        return folder, "colab" if "google.colab" in sys.modules else "console"
+    file = Path(named)
+    return (file.parent if file.is_absolute() and file.parent.is_dir() else folder), file.name
 
 
 def run_id(shell: InteractiveShell) -> str:

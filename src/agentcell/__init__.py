@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.assets.asset import ImageAsset, PdfAsset
     from agentcell.errors import AgentcellError
     from agentcell.history.memory import HistoryMemory
+    from agentcell.history.notebook import NotebookHistory
     from agentcell.history.provider import HistoryProvider
     from agentcell.messages import MediaMessageBlock, TextMessageBlock
     from agentcell.modality import FieldModality
@@ -52,6 +53,7 @@ _WHERE = {
     "Model": "agentcell.adapters.model",
     "ModelCapabilities": "agentcell.adapters.model",
     "ModelResponseType": "agentcell.adapters.events",
+    "NotebookHistory": "agentcell.history.notebook",
     "OpenAIModel": "agentcell.adapters.openai_responses",
     "PdfAsset": "agentcell.assets.asset",
     "RecordingModel": "agentcell.adapters.recording",
@@ -82,6 +84,7 @@ __all__ = [
     "Model",
     "ModelCapabilities",
     "ModelResponseType",
+    "NotebookHistory",
     "OpenAIModel",
     "PdfAsset",
     "RecordingModel",

@@ -17,6 +17,7 @@ from agentcell import asking
 from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.models_by_name import ModelsByName
+from agentcell.adapters.recording.recorder import Recorder
 from agentcell.agents.acting import Approve
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.answer import Answer
@@ -38,6 +39,7 @@ from agentcell.request import Defaults, Request
 from agentcell.safe_text import unsendable
 
 __all__ = ["MAIN", "Request", "Session"]
+
 
 class Session:
     """What the magics, the panels and Python code share: model, conversations, attachments.
@@ -62,11 +64,12 @@ class Session:
         history: NotebookHistory | str | os.PathLike[str] | None = None,
     ) -> None:
         self._models = ModelsByName(model)
-        own = isinstance(history, NotebookHistory)
-        self.history = history if own else NotebookHistory(history)
+        self.history = history if isinstance(history, NotebookHistory) else NotebookHistory(history)
         self._known: Attachments | None = None
         self._listeners: list[Callable[[], None]] = []
         self._stale_listeners: list[Callable[[Mapping[str, bool]], None]] = []
+        self.recorder = Recorder()
+        """Where answers are recorded or replayed, if anywhere."""
         self.defaults = Defaults()
         """What holds where a question says nothing."""
 
@@ -356,7 +359,7 @@ class Session:
         UnknownModel, Unsupported
             If there is no such model, or it cannot take these attachments.
         """
-        chosen = model if isinstance(model, Model) else self._models.named(model)
+        chosen = self._asked_model(model)
         if fault := unsendable(system or ""):
             raise CellError(f"The instructions hold {fault}.", fix="type them anew.")
         known = self._attachments
@@ -513,6 +516,21 @@ class Session:
         is_whole = request.schema is not None and turn.status == "complete"
         value = request.schema.value_in(turn.answer) if request.schema and is_whole else None
         return Answer.of(turn, value)
+
+    def _asked_model(self, model: Model | str | None) -> Model:
+        """Return the model to ask, with the recording round it where one is in use.
+
+        A recording knows who was asked where no cell names a model, so that a notebook replays
+        on a machine with other keys.
+        """
+        if isinstance(model, Model):
+            return self.recorder.around(model)
+        recording = self.recorder.recording
+        if recording is not None and model is None and self._models.default is None:
+            if self.recorder.mode in {"record", "rerecord"}:
+                recording.default_model = self.model_name
+            model = recording.default_model or None
+        return self.recorder.around(self._models.named(model))
 
     def _commit(self, request: Request, turn: Turn) -> None:
         change = self.history.put(request.conversation, turn)

@@ -96,7 +96,13 @@ class NotebookHistory(HistoryProvider):
     # -- turns ------------------------------------------------------------------------------
 
     def conversation(self, name: str = MAIN) -> Conversation:
-        """Return the conversation of that name, begun or not."""
+        """Return a conversation, begun or not.
+
+        Parameters
+        ----------
+        name
+            As `%%agent -c` takes it.
+        """
         return Conversation(self, name)
 
     @property
@@ -133,7 +139,13 @@ class NotebookHistory(HistoryProvider):
         return self._shelf.work(lambda store: sum(map(store.count, names)))
 
     def find(self, turn_id: str) -> Turn | None:
-        """Return the turn in force of that id, without its mark; None if there is none."""
+        """Return a turn in force, without its mark; None if there is none of that id.
+
+        Parameters
+        ----------
+        turn_id
+            Its `Turn.id`.
+        """
         return self._shelf.work(lambda store: store.find(turn_id))
 
     def past(
@@ -182,6 +194,11 @@ class NotebookHistory(HistoryProvider):
     def undo(self, name: str = MAIN) -> Change:
         """Take back a conversation's last change; what its turn had replaced comes back.
 
+        Parameters
+        ----------
+        name
+            Of the conversation.
+
         Raises
         ------
         HistoryError
@@ -190,7 +207,18 @@ class NotebookHistory(HistoryProvider):
         return self._shelf.work(lambda store: branches.undo(store, name))
 
     def versions(self, turn_id: str) -> list[Turn]:
-        """Return what the same cell asked before, replaced or taken back since, oldest first."""
+        """Return what the same cell asked before, replaced or taken back since, oldest first.
+
+        Parameters
+        ----------
+        turn_id
+            Of any of them.
+
+        Raises
+        ------
+        HistoryError
+            If there is none of that id.
+        """
         return self._shelf.work(lambda store: branches.versions(store, turn_id))
 
     def restore(self, name: str = "last") -> Change | FormerRun:
@@ -218,6 +246,11 @@ class NotebookHistory(HistoryProvider):
     def forget(self, turn_id: str) -> Turn:
         """Delete a turn for good, its former versions too, and attachments no other turn holds.
 
+        Parameters
+        ----------
+        turn_id
+            Its `Turn.id`.
+
         Raises
         ------
         HistoryError
@@ -241,7 +274,13 @@ class NotebookHistory(HistoryProvider):
         return self._shelf.work(lambda store: store.tags())
 
     def block(self, tag: str) -> MediaMessageBlock | None:
-        """Return the attachment of that tag; None if there is none, or its content is gone."""
+        """Return an attachment; None if there is none of that tag, or its content is gone.
+
+        Parameters
+        ----------
+        tag
+            Whole: ``[receipt_1 Receipt]``.
+        """
         return self._shelf.work(lambda store: store.block(tag))
 
     def content(self, fingerprint: str) -> bytes | None:
@@ -255,7 +294,15 @@ class NotebookHistory(HistoryProvider):
         return self._shelf.work(lambda store: store.assets.get(fingerprint))
 
     def form(self, name: str, fingerprint: str) -> Form | None:
-        """Return how an attachment went out last in a conversation; None if it never did."""
+        """Return how an attachment went out last in a conversation; None if it never did.
+
+        Parameters
+        ----------
+        name
+            Of the conversation.
+        fingerprint
+            See `MediaAsset.fingerprint`.
+        """
         return self._shelf.work(lambda store: store.form(name, fingerprint))
 
     @property
@@ -264,7 +311,15 @@ class NotebookHistory(HistoryProvider):
         return self._shelf.work(lambda store: store.forgotten())
 
     def set_forgotten(self, fingerprint: str, *, forgotten: bool = True) -> None:
-        """Keep in mind that an attachment must not go out again, or that it may."""
+        """Keep in mind that an attachment must not go out again, or that it may.
+
+        Parameters
+        ----------
+        fingerprint
+            See `MediaAsset.fingerprint`.
+        forgotten
+            Which of the two.
+        """
         self._shelf.work(lambda store: store.set_forgotten(fingerprint, forgotten=forgotten))
 
     # -- as an agent's history --------------------------------------------------------------

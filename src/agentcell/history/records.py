@@ -15,7 +15,6 @@ from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
 from agentcell.errors import AttachmentError, HistoryError
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
 
-
 Missing: TypeAlias = Callable[[str], None]
 """Takes a sentence that says which attachment's content is gone."""
 

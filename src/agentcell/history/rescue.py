@@ -24,6 +24,11 @@ _TABLES = (
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
+_UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
 
 class Moved(OSError):
     """The folder was removed, or another one stands in its place."""
@@ -40,19 +45,17 @@ def reason(error: Exception, folder: Path) -> str:
         return f"{error.problem.rstrip('.')}; {error.fix.rstrip('.')}"
     number = error.errno if isinstance(error, OSError) else None
     code = _code(error)
-    if isinstance(error, Moved):
-        return f"'{folder}' was removed or replaced while the kernel ran"
-    if isinstance(error, FileExistsError | NotADirectoryError):
-        return f"'{folder}' is a file where a folder was expected"
-    if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} or code == sqlite3.SQLITE_FULL:
-        return f"the disk of '{folder}' is full"
-    if isinstance(error, PermissionError) or number == errno.EROFS:
-        return f"'{folder}' cannot be written"
-    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
-        return f"'{folder}' cannot be written"
-    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return f"another program keeps the history in '{folder}' locked"
-    return f"the history in '{folder}' cannot be written ({error})"
+    cases = {
+        f"'{folder}' was removed or replaced while the kernel ran": isinstance(error, Moved),
+        f"'{folder}' is a file where a folder was expected": isinstance(
+            error, FileExistsError | NotADirectoryError
+        ),
+        f"the disk of '{folder}' is full": number in _FULL or code == sqlite3.SQLITE_FULL,
+        f"'{folder}' cannot be written": number in _REFUSED or code in _UNWRITABLE,
+        f"another program keeps the history in '{folder}' locked": code in _LOCKED,
+    }
+    other = f"the history in '{folder}' cannot be written ({error})"
+    return next((words for words, fits in cases.items() if fits), other)
 
 
 def set_aside(file: Path) -> Path:

@@ -77,7 +77,7 @@ def next_rows(database: Database, ids: Sequence[int], after: Spot, most: int) ->
 
 def fresh_start(database: Database, ids: Sequence[int], end: Spot) -> Spot:
     """Return where the last fresh start before `end` is."""
-    return max(_last(database, ids, "fresh", "fresh = 1", START, end), default=(START, None))[0]
+    return max(_last(database, ids, "fresh", START, end), default=(START, None))[0]
 
 
 def last_given(
@@ -90,9 +90,7 @@ def last_given(
     column
         ``system`` or ``skills``.
     """
-    spot, found = max(
-        _last(database, ids, column, f"{column} IS NOT NULL", start, end), default=(start, None)
-    )
+    spot, found = max(_last(database, ids, column, start, end), default=(start, None))
     return found if spot >= start else None
 
 
@@ -116,13 +114,14 @@ def stale_flags(database: Database, ids: Sequence[int], rows: Sequence[Row]) -> 
 
 
 def _last(
-    database: Database, ids: Sequence[int], column: str, condition: str, start: Spot, end: Spot
+    database: Database, ids: Sequence[int], column: str, start: Spot, end: Spot
 ) -> list[tuple[Spot, tuple[int, Any]]]:
+    given = "fresh = 1" if column == "fresh" else f"{column} IS NOT NULL"  # as the indexes say it
     found: list[tuple[Spot, tuple[int, Any]]] = []
     for one in ids:
         rows = database.read(
             f"SELECT place, part, seq, {column} FROM turn WHERE {_BOUNDS.format('<')}"
-            f" AND {condition} ORDER BY place DESC, part DESC LIMIT 1",
+            f" AND {given} ORDER BY place DESC, part DESC LIMIT 1",
             *(one, start[0], end[0], *end),
         )
         found += [((place, part), (number, value)) for place, part, number, value in rows]

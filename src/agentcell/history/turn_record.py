@@ -11,6 +11,7 @@ from typing import Any, get_args
 from agentcell.adapters.events import (
     Citation,
     Event,
+    Finished,
     Gathering,
     ModelResponseType,
     Retrying,
@@ -52,6 +53,7 @@ class TurnRecord:
         self._usage: Usage | None = None
         self._citations: list[Citation] = []
         self._started = time.monotonic()
+        self._recorded: float | None = None
 
     def take(self, event: Event) -> None:
         """Add one event.
@@ -71,6 +73,8 @@ class TurnRecord:
         if isinstance(event, Retrying) and self._gathering.finished is not None:
             self.next_call()  # an answer that could not be used is asked for again
         self._gathering.take(event)
+        if isinstance(event, Finished) and event.seconds is not None:
+            self._recorded = (self._recorded or 0.0) + event.seconds
 
     def next_call(self) -> None:
         """Count what the model said until now, and wait for what it says next."""
@@ -127,9 +131,13 @@ class TurnRecord:
             finish_reason=came.finished.reason if came.finished else "",
             usage=_sum(self._usage, came.usage),
             citations=(*self._citations, *came.citations),
-            seconds=time.monotonic() - self._started,
+            seconds=self._seconds(),
             error=error,
         )
+
+    def _seconds(self) -> float:
+        """Return how long the answer took; of a recorded one, how long it took then."""
+        return time.monotonic() - self._started if self._recorded is None else self._recorded
 
     def _said(self, message: Message | None) -> list[Message]:
         """Return what followed the question, so that it can be sent again as it stands."""
