@@ -8,5 +8,6 @@ from agentcell.adapters.recording.entry import Entry
 from agentcell.adapters.recording.file import Recording
 from agentcell.adapters.recording.miss import RecordingMiss
 from agentcell.adapters.recording.model import MODES, RecordingModel
+from agentcell.adapters.recording.recorder import Recorder
 
-__all__ = ["MODES", "Entry", "Recording", "RecordingMiss", "RecordingModel"]
+__all__ = ["MODES", "Entry", "Recorder", "Recording", "RecordingMiss", "RecordingModel"]

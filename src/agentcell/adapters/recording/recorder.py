@@ -1,0 +1,125 @@
+"""What a session was told about recording, to the models that it asks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from agentcell import keys
+from agentcell.adapters.model import Model
+from agentcell.adapters.recording.file import Recording
+from agentcell.adapters.recording.model import MODES, RecordingModel
+from agentcell.errors import CellError
+
+MODE_VARIABLE = "AGENTCELL_MODE"
+"""Wins over what a notebook says, so that whoever runs it decides: CI replays, authors record."""
+
+FILE_VARIABLE = "AGENTCELL_RECORDING"
+"""The recording where the notebook names none."""
+
+_SHORTEST = 8
+"""Characters of a key that is looked for: shorter ones are placeholders such as ``none``."""
+
+
+class Recorder:
+    """Puts a recording round models, as long as one is in use. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._recording: Recording | None = None
+        self._mode = "off"
+        self._timing = False
+        self._made: dict[int, tuple[Model, RecordingModel]] = {}
+        self._lock = threading.Lock()
+        self.usual_file: Path | None = None
+        """The file where neither the notebook nor the environment names one."""
+
+    def use(self, path: str | os.PathLike[str] | None, mode: str, *, timing: bool = False) -> None:
+        """Record into a file, or replay from it, from now on.
+
+        Parameters
+        ----------
+        path
+            None: the one in use, else what the environment or the notebook's name says.
+        mode
+            One of `MODES`; ``off`` ends it.
+        timing
+            Whether a replayed answer takes the time that it took.
+
+        Raises
+        ------
+        CellError
+            If there is no such mode, or no file.
+        """
+        mode = checked_mode(mode)
+        with self._lock:
+            self._made.clear()
+            self._mode, self._timing = mode, timing
+            if mode == "off":
+                self._recording = None
+            elif path is not None or self._recording is None:
+                self._recording = self._opened(Path(path) if path is not None else None)
+
+    @property
+    def mode(self) -> str:
+        """What holds now: the environment's word, else the notebook's."""
+        if wanted := os.environ.get(MODE_VARIABLE, "").strip().lower():
+            return checked_mode(wanted, MODE_VARIABLE)
+        return self._mode
+
+    @property
+    def recording(self) -> Recording | None:
+        """The file in use; None where nothing is recorded or replayed."""
+        if self.mode == "off":
+            return None
+        with self._lock:
+            if self._recording is None:
+                self._recording = self._opened(None)
+            return self._recording
+
+    def around(self, model: Model) -> Model:
+        """Return the model to ask in the place of `model`: itself where recording is off."""
+        recording, mode = self.recording, self.mode
+        if recording is None or isinstance(model, RecordingModel):
+            return model
+        with self._lock:
+            _, made = self._made.get(id(model), (None, None))
+            if made is None or (made.mode, made.recording) != (mode, recording):
+                made = RecordingModel(model, recording, mode, timing=self._timing)
+                self._made[id(model)] = (model, made)
+            return made
+
+    def _opened(self, path: Path | None) -> Recording:
+        named = os.environ.get(FILE_VARIABLE, "").strip()
+        place = path or (Path(named) if named else self.usual_file)
+        if place is None:
+            raise CellError(
+                f"Answers are to be recorded or replayed ({MODE_VARIABLE} or %agent), but no file"
+                " is named, and this notebook's own name is not known.",
+                fix="name one: %agent replay recordings/NAME.jsonl",
+            )
+        return Recording(place, redact=without_keys)
+
+
+def checked_mode(mode: str, where: str = "The recording's mode") -> str:
+    """Return `mode` if there is one of that name.
+
+    Raises
+    ------
+    CellError
+        Naming `where` it was given.
+    """
+    if mode not in MODES:
+        raise CellError(
+            f"{where} is {mode[:40]!r}; one of {', '.join(MODES)} was expected.",
+            fix=f"use one of these, or unset {MODE_VARIABLE}.",
+        )
+    return mode
+
+
+def without_keys(text: str) -> str:
+    """Return `text` without any key that this process knows."""
+    for value in keys.known().values():
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, "[key]")
+    return text
