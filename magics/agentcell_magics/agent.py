@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
-from agentcell.adapters.events import Event, Retrying, TextDelta, ThinkingDelta, Waiting
 from agentcell.answer import Answer
 from agentcell.errors import CellError, Stopped
-from agentcell.messages import media_blocks
 from agentcell.session import MAIN, Request, Session
 from agentcell_magics import cards
+from agentcell_magics.approval import Approval
+from agentcell_magics.async_answer import AsyncAnswer, background
 from agentcell_magics.attach import attached
 from agentcell_magics.cells import (
     asks_again,
@@ -28,10 +28,12 @@ from agentcell_magics.cells import (
     run_id,
     variables,
 )
-from agentcell_magics.live import LiveAnswer, show
+from agentcell_magics.live import show
 from agentcell_magics.mentioned import Mentioned, mentioned
+from agentcell_magics.named import schema_named, skills_named, tools_named
 from agentcell_magics.options import AgentOptions, agent_options
 from agentcell_magics.status import run_command
+from agentcell_magics.turn_display import TurnDisplay
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -67,17 +69,17 @@ class AskMagics(Magics):
 
     @no_var_expand  # braces and dollars in a question are the person's own text
     @line_cell_magic
-    def agent(self, line: str, cell: str | None = None) -> None:
+    def agent(self, line: str, cell: str | None = None) -> AsyncAnswer | None:
         """Ask a model; what people read of it is `help.AGENT_HELP`."""
         if cell is None:
             run_command(self.session, line)
-            return
+            return None
         try:
-            self._ask(line, cell)
+            return self._ask(line, cell)
         except KeyboardInterrupt:
             raise Stopped("before anything was sent, as you asked.") from None
 
-    def _ask(self, line: str, cell: str) -> None:
+    def _ask(self, line: str, cell: str) -> AsyncAnswer | None:
         options = agent_options(line)
         if is_blank(cell):
             raise CellError("This %%agent cell is empty.", fix="write your question below %%agent.")
@@ -93,12 +95,16 @@ class AskMagics(Magics):
             options = replace(options, quiet=self.defaults.in_force("quiet"))
         if not options.quiet or options.dry_run:
             self._show_question(request)
-            for hint in (*request.question.hints, *named.hints, *_hints(options, cell)):
+            hints = (*request.question.hints, *named.hints, *_hints(options, cell))
+            for hint in (*hints, *self._unseen(request)):
                 show(cards.line(hint))
         if options.dry_run:
             show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
-            return
+            return None
+        if options.in_background:
+            return self._begin(request, options)
         self._run(request, options)
+        return None
 
     def _prepare(self, options: AgentOptions, text: str, named: Mentioned) -> Request:
         self.defaults.check()
@@ -119,6 +125,10 @@ class AskMagics(Magics):
             pdf_as=options.pdf_as,
             cell_id=cell_id(self.shell),
             part=self._part(),
+            tools=tools_named(options.tools, values),
+            approve=Approval(options.approve, can_ask=not options.in_background),
+            schema=schema_named(options.schema, values) if options.schema else None,
+            skills=skills_named(options.skills, values),
         )
 
     def _part(self) -> int:
@@ -148,30 +158,47 @@ class AskMagics(Magics):
             if picture is not None:
                 show(*picture)
 
-    def _run(self, request: Request, options: AgentOptions) -> None:
-        live = LiveAnswer(
+    def _unseen(self, request: Request) -> list[str]:
+        """Return what to tell of earlier questions whose answers are still on their way."""
+        name = request.conversation
+        count = background(self.session).in_conversation(name)
+        if not count:
+            return []
+        them = "an answer that is" if count == 1 else f"{count} answers that are"
+        return [f"This question does not see {them} still on the way in {name}."]
+
+    def _begin(self, request: Request, options: AgentOptions) -> AsyncAnswer:
+        quiet = bool(options.quiet)
+        handle = background(self.session).begin(
+            lambda name: AsyncAnswer(self.session, request, name, quiet=quiet),
+            options.output,
             updates=can_update(self.shell),
-            prints=is_terminal(self.shell),
-            tags=(block.tag for block in media_blocks(request.messages)),
         )
-        thinking: list[str] = []
+        if options.output:
+            self.shell.push({options.output: handle})
+        return handle
+
+    def _run(self, request: Request, options: AgentOptions) -> None:
+        display = TurnDisplay(
+            request, updates=can_update(self.shell), prints=is_terminal(self.shell)
+        )
 
         def end(note: str) -> bool:
             answer = self.session.answer(request)
             return _unbroken(
-                lambda: live.finish(_metadata(request, answer), note),
-                lambda: self._keep(answer, options, "".join(thinking)),
+                lambda: display.finish(answer, note),
+                lambda: self._keep(answer, request, options, "".join(display.thinking)),
             )
 
         began = time.monotonic()
         try:
-            live.status(f"Asking {request.model.name} …")
+            display.status(f"Asking {request.model.name} …")
             with closing(self.session.stream(request)) as events:  # type: ignore[type-var]
                 for event in events:
-                    _take(event, live, thinking)
+                    display.take(event)
         except KeyboardInterrupt:
+            kept = " The partial answer is kept." if display.has_text else ""
             end("Stopped before an answer began.")
-            kept = " The partial answer is kept." if live.text.strip() else ""
             raise Stopped(f"after {time.monotonic() - began:.1f} s, as you asked.{kept}") from None
         except BaseException:
             end("No answer.")
@@ -179,25 +206,16 @@ class AskMagics(Magics):
         if end("The model answered nothing."):
             raise Stopped("after the answer, which is complete.")
 
-    def _keep(self, answer: Answer | None, options: AgentOptions, thinking: str) -> None:
+    def _keep(
+        self, answer: Answer | None, request: Request, options: AgentOptions, thinking: str
+    ) -> None:
         if answer is None or answer.status == "failed":
             return
         if options.output:
-            self.shell.push({options.output: answer})
+            is_value = request.schema is not None and answer.status == "complete"
+            self.shell.push({options.output: answer.value if is_value else answer})
         if not options.quiet:
             show(cards.footer(answer, thinking))
-
-
-def _take(event: Event, live: LiveAnswer, thinking: list[str]) -> None:
-    if isinstance(event, TextDelta):
-        live.add(event.text)
-    elif isinstance(event, ThinkingDelta):
-        thinking.append(event.text)
-    elif isinstance(event, Retrying):
-        live.status(f"{event.reason}: asking again in {event.wait:.0f} s …")
-    elif isinstance(event, Waiting):
-        seconds = "" if event.wait is None else f" for about {event.wait:.0f} s"
-        live.status(f"Waiting{seconds}: {event.reason} …")
 
 
 def _unbroken(*steps: Callable[[], None]) -> bool:
@@ -224,34 +242,13 @@ def _hints(options: AgentOptions, cell: str) -> list[str]:
     return hints
 
 
-def _metadata(request: Request, answer: Answer | None) -> dict[str, Any] | None:
-    if answer is None:
-        return None
-    usage = answer.usage
-    return {
-        "turn": request.id,
-        "model": request.model.name,
-        "status": answer.status,
-        "finish_reason": answer.finish_reason,
-        "seconds": round(answer.seconds, 3),
-        "usage": None
-        if usage is None
-        else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
-        "attachments": [
-            {
-                "tag": block.tag,
-                "digest": block.fingerprint,
-                "type": block.asset.mime_type,
-                "size_bytes": block.asset.size_bytes,
-            }
-            for block in request.question.blocks
-        ],
-    }
-
-
 def _dry_run(request: Request) -> list[tuple[str, str]]:
     facts = [("model", request.model.name)]
     facts += [(name, str(value)) for name, value in request.settings.items()]
+    if request.tools:
+        facts.append(("tools", ", ".join(request.tools)))
+    if request.schema:
+        facts.append(("schema", request.schema.name))
     for number, message in enumerate(request.outgoing, start=1):
         facts.append((f"message {number}", f"{message['role']}: {_outline(message['content'])}"))
     return facts

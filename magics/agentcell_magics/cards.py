@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from agentcell.adapters.events import Usage
+from agentcell.agents.exchange import ToolFinished
 from agentcell.answer import Answer
 from agentcell.assets.preview import preview
-from agentcell.messages import MediaMessageBlock
+from agentcell.messages import MediaMessageBlock, ToolCall, content_text
 from agentcell.safe_text import as_html, as_literal, plain
 
 Bundle: TypeAlias = dict[str, Any]
@@ -35,6 +36,12 @@ _ENDS = {
     "refusal": "The model declined to answer.",
 }
 
+
+_LONGEST_CALL = 120
+"""Characters of a call, and of why it failed, in a tool's line."""
+
+_LONGEST_RESULT = 4_000
+"""Characters of a tool's arguments and result that are folded away below its line."""
 
 SMALL_SIDE = 192
 """Pixels of a small preview's longer side; it takes a fifth of a large one's bytes."""
@@ -151,6 +158,65 @@ def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
             ]
         ),
     }
+
+
+def tool_calls(
+    calls: Iterable[tuple[ToolCall, ToolFinished | None]],
+    waiting: str = "",
+    *,
+    unfinished: str = "running",
+) -> Bundle:
+    """Return a line for each call of a tool; arguments and result are folded away below it.
+
+    Parameters
+    ----------
+    calls
+        Each with what came of it; None while it runs.
+    waiting
+        What is waited for after them.
+    unfinished
+        What is said of a call of which nothing came yet.
+    """
+    html, markdown, text = [], [], []
+    for call, finished in calls:
+        head = f"{call_text(call, _LONGEST_CALL)} · {_end_of(finished) if finished else unfinished}"
+        result = "" if finished is None else plain(content_text(finished.content)).strip()
+        short = result if len(result) <= _LONGEST_RESULT else f"{result[:_LONGEST_RESULT]}…"
+        whole = f"{call_text(call, _LONGEST_RESULT)}\n{short}"
+        html.append(
+            f'<details style="{_QUIET}"><summary>{as_html(head)}</summary>'
+            f'<div style="white-space:pre-wrap;margin-left:1.2em">{as_html(whole)}</div></details>'
+        )
+        markdown.append(f"- *{as_literal(head)}*")
+        text.append(head)
+    if waiting:
+        html.append(f'<div style="{_QUIET}">{as_html(waiting)}</div>')
+        markdown.append(f"\n*{as_literal(waiting)}*")
+        text.append(plain(waiting))
+    return {
+        "text/html": f"<div {_NO_MATHS}>{''.join(html)}</div>",
+        "text/markdown": "\n".join(markdown),
+        "text/plain": "\n".join(text),
+    }
+
+
+def call_text(call: ToolCall, longest: int) -> str:
+    """Return a call on one line, as it is written in Python; at most `longest` characters."""
+    given = [f"{plain(name)}={value!r}" for name, value in call.arguments.items()]
+    said = plain(f"{call.name}({call.raw_arguments or ', '.join(given)})").replace("\n", " ")
+    more = len(said) - longest
+    return said if more <= 0 else f"{said[:longest]}… ({more:,} characters more)"
+
+
+def _end_of(finished: ToolFinished) -> str:
+    if not finished.is_error:
+        return f"{finished.seconds:.1f} s · ok"
+    said = plain(content_text(finished.content)).removeprefix("Error: ").strip()
+    first = said.splitlines()[0] if said else ""
+    is_refused = first.startswith("the call was not allowed")
+    end = "refused" if is_refused else "failed"
+    short = first if len(first) <= _LONGEST_CALL else f"{first[:_LONGEST_CALL]}…"
+    return f"{finished.seconds:.1f} s · {end}: {short}"
 
 
 def _hanging(value: str, columns: int) -> str:

@@ -22,6 +22,8 @@ Options
     %agent attachments        what is attached, by tag
     %agent forget TAG         never send this attachment again
     %agent key [PROVIDER]     where keys come from; type one, hidden; --forget takes it away
+    %agent running            what is answered in the background (--async)
+    %agent cancel NAME        stop one of these, or all
     %agent reset              forget all turns and attachments
 """
 

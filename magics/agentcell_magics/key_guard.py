@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agentcell.keys.literals import Literal
 
-F = TypeVar("F", bound=Callable[..., None])
+F = TypeVar("F", bound=Callable[..., Any])
 
 _SAVED = "the cell's text is saved in the notebook and in IPython's history"
 
@@ -32,12 +32,9 @@ def guarded(magic: F) -> F:
     """Return `magic`, which then refuses a line or a cell in which a key is written out."""
 
     @functools.wraps(magic)
-    def refusing(line: str, cell: str | None = None) -> None:
+    def refusing(line: str, cell: str | None = None) -> Any:
         refuse(line, cell)
-        if cell is None:
-            magic(line)
-        else:
-            magic(line, cell)
+        return magic(line) if cell is None else magic(line, cell)
 
     return refusing  # type: ignore[return-value]  # it takes what a magic is called with
 

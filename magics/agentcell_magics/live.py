@@ -59,6 +59,11 @@ class LiveAnswer:
         """All that came until now."""
         return "".join(self._text)
 
+    def given_up(self) -> Any:
+        """Return the handle of the display, None if there is none yet; another takes its place."""
+        handle, self._handle = self._handle, None
+        return handle
+
     def status(self, said: str) -> None:
         """Say what is waited for, in the answer's place, until the answer begins."""
         if self._updates and not self._length:

@@ -47,6 +47,44 @@ AGENT_OPTIONS = (
         help='instructions, from this cell on; -s "" ends them',
     ),
     Option(
+        flags=("--skill",),
+        key="skills",
+        kind="text",
+        value="DIR",
+        many=True,
+        help='the skill in this folder, from this cell on; --skill "" ends them',
+    ),
+    Option(
+        flags=("-T", "--tool"),
+        key="tools",
+        kind="text",
+        value="NAME",
+        many=True,
+        help="a function, method or McpServer of the notebook that the model may call",
+    ),
+    Option(
+        flags=("--approve",),
+        key="approve",
+        kind="choice",
+        value="ask|run|refuse",
+        choices=("ask", "run", "refuse", "always", "never"),
+        help="ask you before each call, run all unasked (always), or none (never);"
+        " not given: ask for MCP servers and @tool(needs_approval=True), run others",
+    ),
+    Option(
+        flags=("--schema",),
+        key="schema",
+        kind="name",
+        value="VAR",
+        help="answer by this model, dataclass, TypedDict or JSON schema; -o gets the object",
+    ),
+    Option(
+        flags=("--async",),
+        key="in_background",
+        kind="flag",
+        help="answer in the background: a handle with wait, cancel and result is there at once",
+    ),
+    Option(
         flags=("-t", "--temperature"),
         key="temperature",
         kind="number",
@@ -161,6 +199,11 @@ class AgentOptions:
     fresh: bool = False
     dry_run: bool = False
     quiet: bool | None = None
+    tools: tuple[str, ...] = ()
+    approve: str | None = None
+    schema: str | None = None
+    skills: tuple[str, ...] = ()
+    in_background: bool = False
 
 
 def agent_options(line: str) -> AgentOptions:
@@ -205,6 +248,8 @@ def agent_options(line: str) -> AgentOptions:
         found["conversation"] = " ".join(found["conversation"].split())
         if not found["conversation"]:
             raise CellError("-c needs a name that is not blank.", fix="write for example -c taxes.")
+    for key in ("tools", "skills"):
+        found[key] = tuple(found.pop(key, ()))
     return AgentOptions(
         fields=dict(fields), settings=settings, attach=tuple(found.pop("attach", ())), **found
     )

@@ -9,6 +9,7 @@ from agentcell.adapters.registry import models
 from agentcell.errors import CellError
 from agentcell.session import Session
 from agentcell_magics import cards
+from agentcell_magics.background_commands import cancel, show_running
 from agentcell_magics.key_command import key_command
 from agentcell_magics.line import HELP_WORDS, shown, tokens
 from agentcell_magics.live import show
@@ -149,5 +150,7 @@ COMMANDS: dict[str, Callable[[Session, list[str]], None]] = {
     "attachments": _attachments,
     "forget": _forget,
     "reset": _reset,
+    "running": show_running,
+    "cancel": cancel,
     "key": key_command,
 }

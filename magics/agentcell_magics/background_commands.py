@@ -1,0 +1,48 @@
+"""`%agent running` and `%agent cancel`: what is answered in the background, and its stop."""
+
+from __future__ import annotations
+
+from agentcell.errors import CellError
+from agentcell.session import Session
+from agentcell_magics import cards
+from agentcell_magics.async_answer import background
+from agentcell_magics.live import show
+
+_LONGEST_QUESTION = 80
+
+
+def show_running(session: Session, arguments: list[str]) -> None:
+    """Show the questions that are answered in the background.
+
+    Raises
+    ------
+    CellError
+        If something is given.
+    """
+    if arguments:
+        raise CellError("%agent running takes nothing more.", fix="write %agent running alone.")
+    facts = []
+    for handle in background(session).running:
+        asked = " ".join(handle.request.turn.question.split())
+        short = asked if len(asked) <= _LONGEST_QUESTION else f"{asked[:_LONGEST_QUESTION]}…"
+        came = f"{len(handle.text):,} characters"
+        facts.append((handle.name, f"{short} · {handle.request.model.name} · {came}"))
+    if facts:
+        show(cards.rows("Answered in the background", facts))
+    else:
+        show(cards.line("Nothing is answered in the background."))
+
+
+def cancel(session: Session, arguments: list[str]) -> None:
+    """Stop one of them, or all.
+
+    Raises
+    ------
+    CellError
+        If none of that name is running, or it is not said which.
+    """
+    if len(arguments) > 1:
+        raise CellError("%agent cancel takes one name, or all.", fix="keep one.")
+    stopped = background(session).cancel(arguments[0] if arguments else None)
+    names = ", ".join(handle.name for handle in stopped)
+    show(cards.line(f"Stopped: {names}. What came until then is kept."))

@@ -1,0 +1,105 @@
+"""Names on a `%%agent` line, looked up when the cell runs: tools, a schema, skills."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agentcell.agents.mcp import McpServer
+from agentcell.agents.signature import name_of
+from agentcell.agents.tools import Tool, as_tool, tool_of
+from agentcell.errors import CellError
+from agentcell.prompts.skill import Skill
+from agentcell_magics.line import shown
+
+
+def tools_named(names: Iterable[str], variables: Mapping[str, Any]) -> list[Any]:
+    """Return what `-T` names: a function, a tool, a method, a server, one tool of a server.
+
+    Parameters
+    ----------
+    names
+        As typed: ``look_up``, ``shop.look_up``, ``files``, ``files.search``.
+    variables
+        The notebook's own, as they are now.
+
+    Raises
+    ------
+    CellError
+        If there is no such name, or it is nothing that a model can call.
+    ToolError
+        If it cannot be told to a model, or a server cannot be started.
+    """
+    return [_tool(name, variables) for name in names]
+
+
+def schema_named(name: str, variables: Mapping[str, Any]) -> Any:
+    """Return what `--schema` names; whether it is a schema is checked by the session.
+
+    Raises
+    ------
+    CellError
+        If there is no such variable.
+    """
+    return _value("--schema", name, variables)
+
+
+def skills_named(given: Iterable[str], variables: Mapping[str, Any]) -> list[Any] | None:
+    """Return what `--skill` names: a folder, or a variable that holds a skill.
+
+    Returns
+    -------
+    list or None
+        None where none is given; without any where ``--skill ""`` ends earlier ones.
+    """
+    given = list(given)
+    if not given:
+        return None
+    held = [(text, variables.get(text)) for text in given if text]
+    return [value if isinstance(value, Skill) else text for text, value in held]
+
+
+def _tool(name: str, variables: Mapping[str, Any]) -> Any:
+    head, dot, rest = name.partition(".")
+    value = _value("-T", head, variables)
+    if dot and isinstance(value, McpServer):
+        return value[rest]
+    for part in rest.split(".") if dot else ():
+        held = value
+        value = getattr(held, part, None)
+        if value is None:
+            fix = _meant(part, [one for one in dir(held) if not one.startswith("_")])
+            raise CellError(f"-T {shown(name)}: {head} has no {shown(part)!r}.", fix=fix)
+    if isinstance(value, (Tool, McpServer)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [as_tool(one) for one in value]
+    if not callable(value):
+        raise CellError(
+            f"-T {shown(name)}: {shown(name)} is {_a(value)}; a function was expected.",
+            fix="name a function, a tool or an McpServer.",
+        )
+    plain = name_of(value)
+    # What has no name of its own, such as a lambda, is called as the person calls it here.
+    return as_tool(tool_of(value, name=None if plain.isidentifier() else name.replace(".", "_")))
+
+
+def _value(flag: str, name: str, variables: Mapping[str, Any]) -> Any:
+    if name in variables:
+        return variables[name]
+    raise CellError(
+        f"{flag} {shown(name)}: there is no variable {shown(name)!r}.",
+        fix=_meant(name, variables),
+    )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else "define it in a cell above, and run that."
+
+
+def _a(value: object) -> str:
+    from agentcell.assets.wording import a_type
+
+    return a_type(value)
