@@ -7,6 +7,7 @@ the service, its address and the key.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from agentcell.adapters.failures import Origin
 
@@ -89,6 +90,8 @@ def account_of(origin: Origin) -> str:
     secret = f"agentcell uploads\n{origin.provider}\n{origin.address}\n{origin.key}"
     return hashlib.sha256(secret.encode()).hexdigest()[:32]
 
+
+T = TypeVar("T")
 
 _Place = tuple[str, str]
 """An account and a digest."""
@@ -199,6 +202,13 @@ class Flight:
 
 UPLOADS = UploadStore()
 """The process's own."""
+
+
+async def kept(folder: Path | None, work: Callable[..., T], *arguments: Any) -> T:
+    """Call a method of the store, in a thread where it reads or writes a file."""
+    if folder is None:
+        return work(*arguments)
+    return await asyncio.to_thread(work, *arguments, folder)
 
 
 def _read(folder: Path) -> dict[_Place, Upload]:

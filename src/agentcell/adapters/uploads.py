@@ -1,30 +1,30 @@
 """Attachments, to files at the service that a question names by their ids: each goes up once.
 
-What goes out is chosen and sent here; what a service's Files API wants is a subclass's, in
-`upload_sdk` and `upload_gemini`; what was sent is remembered in `upload_store`.
+What is to go up is chosen by `upload_choice` and sent by `upload_sender`; what a service's Files
+API wants is a subclass's, in `upload_sdk` and `upload_gemini`; `upload_store` remembers.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import copy
 import functools
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+import sys
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar
 
 from agentcell.adapters.body import Body
 from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.remote import Prepared, RemoteModel
 from agentcell.adapters.upload_choice import choose, with_notes
-from agentcell.adapters.upload_failures import about, gone, tried
+from agentcell.adapters.upload_failures import gone, tried
 from agentcell.adapters.upload_form import KEPT_SECONDS
 from agentcell.adapters.upload_messages import Attached
-from agentcell.adapters.upload_store import UPLOADS, Upload, account_of
+from agentcell.adapters.upload_sender import Sender
+from agentcell.adapters.upload_store import UPLOADS, Upload, account_of, kept
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.limits import MediaLimits
 from agentcell.assets.prepare import Form
@@ -34,17 +34,6 @@ from agentcell.messages import Message
 from agentcell.modality import FieldModality
 
 WHEN = ("never", "auto", "always")
-
-AT_ONCE = 4
-"""Files of one question that go up at the same moment."""
-
-_LOOK = 0.02
-"""Seconds between looks at an upload that another thread has under way."""
-
-T = TypeVar("T")
-
-Files: TypeAlias = dict[str, Upload]
-"""The files that a question names, by their digests."""
 
 
 class UploadsFiles(RemoteModel):
@@ -120,14 +109,14 @@ class UploadsFiles(RemoteModel):
         """Like `delete_uploads`, without blocking the loop."""
         prepared = self._prepared_for_files()
         account = account_of(prepared.origin)
-        found = await self._kept(UPLOADS.all_of, account)
+        found = await kept(self._folder, UPLOADS.all_of, account)
         for upload in found:
             try:
                 await tried(functools.partial(self.remove_file, upload, prepared), prepared)
             except ModelError as error:
                 if error.status != 404 and not gone(error, [upload]):  # noqa: PLR2004
                     raise
-            await self._kept(UPLOADS.forget, account, upload)
+            await kept(self._folder, UPLOADS.forget, account, upload)
         return found
 
     def ready(
@@ -167,7 +156,7 @@ class UploadsFiles(RemoteModel):
         )
         if self.upload == "never" or inline:
             return limits
-        return replace(limits, request_bytes=_UNLIMITED, **self.file_limits)  # type: ignore[arg-type]
+        return replace(limits, request_bytes=sys.maxsize, **self.file_limits)  # type: ignore[arg-type]
 
     def astream(
         self,
@@ -195,13 +184,12 @@ class UploadsFiles(RemoteModel):
         options: dict[str, Any],
     ) -> AsyncGenerator[Event]:
         """Choose what goes up, and ask."""
-        if not isinstance(messages, (list, tuple)):
-            messages = [messages]  # no messages: refused below
-        attached = Attached.to(self.ready(messages).messages)
+        is_list = isinstance(messages, (list, tuple))  # anything else is refused below
+        attached = Attached.to(self.ready(messages).messages if is_list else ())
         account = account_of(self._origin())
         digests = dict.fromkeys(asset.fingerprint() for asset in attached.at.values())
         for digest in digests:
-            if await self._kept(UPLOADS.find, account, digest):
+            if await kept(self._folder, UPLOADS.find, account, digest):
                 UPLOADS.see(account, digest)  # by another process, perhaps
         chosen = self._chosen(attached, account)
         named = attached.naming(dict.fromkeys(chosen, "file-0"))
@@ -210,7 +198,8 @@ class UploadsFiles(RemoteModel):
             prepared = self._prepare(named, tools, settings, options)
             answer = self._asked(attached, chosen, prepared, (tools, settings, options))
         else:
-            answer = super().astream(named, tools, settings, **options)
+            ready = named if is_list else messages
+            answer = super().astream(ready, tools, settings, **options)
         for digest in digests:
             UPLOADS.see(account, digest)
         async with contextlib.aclosing(answer):
@@ -229,11 +218,12 @@ class UploadsFiles(RemoteModel):
         Services name one lost file at a time, so each may have its turn; none has two.
         """
         tools, settings, options = rest
-        files: Files = {}
+        sender = Sender(service=self, prepared=prepared, folder=self._folder)
+        files: dict[str, Upload] = {}
         old: set[str] = set()
         again: set[str] = set()
         while True:
-            async with contextlib.aclosing(self._up(chosen, files, prepared)) as steps:
+            async with contextlib.aclosing(sender.send(chosen, files)) as steps:
                 async for step in steps:
                     if isinstance(step, Retrying):
                         yield step
@@ -256,7 +246,7 @@ class UploadsFiles(RemoteModel):
                     again.add(one.digest)
                     old.remove(one.digest)
                     del files[one.digest]
-                    await self._kept(UPLOADS.forget, account_of(prepared.origin), one)
+                    await kept(self._folder, UPLOADS.forget, sender.account, one)
             else:
                 return
             yield Retrying(len(again) + 1, 0.0, reason)
@@ -271,74 +261,6 @@ class UploadsFiles(RemoteModel):
             room=super().request_limits().request_bytes,
         )
 
-    async def _up(
-        self, chosen: Mapping[str, MediaAsset], files: Files, prepared: Prepared
-    ) -> AsyncGenerator[Retrying | str]:
-        """Fill `files` with all that is `chosen`; yield retries, and what was there before."""
-        steps: asyncio.Queue[Retrying | str | None] = asyncio.Queue()
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def one(digest: str, asset: MediaAsset) -> None:
-            async with places:
-                files[digest] = await self._upload(digest, asset, prepared, steps.put_nowait)
-
-        async def all_of_them() -> None:
-            async with asyncio.TaskGroup() as group:
-                for digest, asset in chosen.items():
-                    if digest not in files:
-                        group.create_task(one(digest, asset))
-
-        work = asyncio.create_task(all_of_them())
-        work.add_done_callback(lambda _: steps.put_nowait(None))
-        try:
-            while (step := await steps.get()) is not None:
-                yield step
-            try:
-                await work
-            except BaseExceptionGroup as group:
-                raise group.exceptions[0] from group.exceptions[0].__cause__
-        finally:
-            work.cancel()
-            await asyncio.gather(work, return_exceptions=True)
-
-    async def _upload(
-        self,
-        digest: str,
-        asset: MediaAsset,
-        prepared: Prepared,
-        tell: Callable[[Retrying | str], None],
-    ) -> Upload:
-        """Return the file of `asset`; sent now, unless it is there or another is sending it."""
-        account = account_of(prepared.origin)
-        while True:
-            if known := await self._kept(UPLOADS.find, account, digest):
-                tell(digest)
-                return known
-            flight, own = UPLOADS.take_off(account, digest)
-            if own:
-                break
-            while not flight.landed:  # noqa: ASYNC110 (it lands in another thread, perhaps)
-                await asyncio.sleep(_LOOK)
-            if flight.error is not None:
-                raise copy.copy(flight.error)
-        failure: Exception | None = None
-        try:
-            # Another may have landed between the look for it and the take-off.
-            if known := await self._kept(UPLOADS.find, account, digest):
-                tell(digest)
-                return known
-            upload, settled = await tried(lambda: self.put_file(asset, prepared), prepared, tell)
-            if not settled:
-                await self.settle_file(upload, prepared)
-            await self._kept(UPLOADS.keep, account, upload)
-        except ModelError as error:
-            failure = about(error, asset, prepared.origin)
-            raise failure from error.__cause__
-        else:
-            return upload
-        finally:
-            UPLOADS.land(account, digest, failure)
-
     def _prepared_for_files(self) -> Prepared:
         """Return what a request about files alone needs."""
         return Prepared(
@@ -352,12 +274,6 @@ class UploadsFiles(RemoteModel):
     @property
     def _folder(self) -> Path | None:
         return None if self.upload_cache is None else Path(self.upload_cache).expanduser()
-
-    async def _kept(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Call a method of the store, in a thread where it reads or writes a file."""
-        if (folder := self._folder) is None:
-            return work(*arguments)
-        return await asyncio.to_thread(work, *arguments, folder)
 
     def _takes_ids(self, modality: FieldModality) -> bool:
         able = self.capabilities
@@ -379,6 +295,3 @@ class UploadsFiles(RemoteModel):
                 provider=self.provider,
                 model=self.model_name,
             )
-
-
-_UNLIMITED = 2**63
