@@ -42,7 +42,7 @@ def path() -> Path | None:
     return base / _FOLDER / "keys.json"
 
 
-def keys() -> dict[str, str]:
+def kept() -> dict[str, str]:
     """Return all keys of the file by `llm`'s names; none where it cannot be read.
 
     The file is read again only after a change: to ask costs a few microseconds.
@@ -62,13 +62,13 @@ def keys() -> dict[str, str]:
     entries = found.items() if isinstance(found, dict) else ()
     texts = {name: key.strip() for name, key in entries if isinstance(key, str)}
     # The file begins with a note for people, under a name that is no key's.
-    kept = {name: key for name, key in texts.items() if key and not name.startswith("//")}
-    _read = (seen, kept)
-    return kept
+    named = {name: key for name, key in texts.items() if key and not name.startswith("//")}
+    _read = (seen, named)
+    return named
 
 
 def key_for(variable: str) -> str:
     """Return `llm`'s key for what `variable` stands for; empty if it has none."""
     names = NAMES.get(variable, ())
-    found = keys() if names else {}
+    found = kept() if names else {}
     return next((found[name] for name in names if found.get(name)), "")

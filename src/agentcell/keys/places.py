@@ -229,7 +229,7 @@ def known(variables: Iterable[str] = (), *, slow: bool = False) -> dict[str, str
             kept = _in_keyring((name,), [])
             remembered += [kept] if kept is not None else []
     found |= {key.place: key.value for key in remembered}
-    for name, value in llm_file.keys().items():
+    for name, value in llm_file.kept().items():
         found[f"{name} in llm's keys file"] = value
     return {name: value for name, value in found.items() if _may_be_key(value)}
 
