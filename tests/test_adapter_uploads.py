@@ -31,7 +31,7 @@ from agentcell.adapters.local_servers import LlamaCppModel, LMStudioModel, Ollam
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.adapters.upload_form import upload_name
-from agentcell.adapters.upload_store import UPLOADS
+from agentcell.adapters.upload_store import UPLOADS, UploadStore
 from agentcell.adapters.uploads import UploadsFiles
 from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
 from agentcell.errors import (
@@ -974,6 +974,34 @@ def test_processes_at_once_lose_nothing_of_each_others(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "uploads.json").read_text()) == {"uploads": []}
 
 
+KEEPING = """
+import sys, time
+from pathlib import Path
+from agentcell.adapters.upload_store import Upload, UploadStore
+
+store, folder, name = UploadStore(), Path(sys.argv[1]), sys.argv[2]
+while not (folder / "go").exists():
+    time.sleep(0.001)
+for number in range(30):
+    one = Upload(
+        provider="openai", file_id=f"file-{name}-{number}", digest=f"sha256:{name}{number}",
+        size_bytes=1, mime_type="image/png", uploaded_at=time.time(),
+    )
+    store.keep("account", one, folder)
+"""
+
+
+def test_processes_that_write_at_the_same_moment_wait_for_each_other(tmp_path: Path) -> None:
+    running = [
+        subprocess.Popen([sys.executable, "-c", KEEPING, str(tmp_path), name]) for name in "abcd"
+    ]
+    time.sleep(1)
+    (tmp_path / "go").touch()
+    assert [process.wait(60) for process in running] == [0] * 4
+
+    assert len(UploadStore().all_of("account", tmp_path)) == 120
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -1025,6 +1053,7 @@ def test_a_lost_file_that_a_stale_folder_tells_of_is_not_named_for_ever(tmp_path
         model.invoke(question(picture()))
 
         assert len(server.files.taken) == 3
+        assert len(server.bodies) == 4  # of which one named a lost file
         assert service_ids(server.bodies[-1]) == [server.files.taken[-1].file_id]
 
 
