@@ -69,9 +69,9 @@ class Traces:
             for run in _runs(secret, LONG_RUN):
                 _add(long, run, name, 8)
             for encoded in _as_base64(secret):
-                for run in _runs(encoded, RUN * 4 // 3):
+                for run in _runs(encoded, _in_base64(RUN)):
                     _add(short, run, name, 4)
-                for run in _runs(encoded, LONG_RUN * 4 // 3):
+                for run in _runs(encoded, _in_base64(LONG_RUN)):
                     _add(long, run, name, 8)
         return cls(
             short={word: tuple(runs) for word, runs in short.items()},
@@ -99,7 +99,7 @@ class Traces:
         found = {name for secret, name, of_run in self._brief if of_run == run and secret in text}
         if not (self._words if run == RUN else self._long_words):
             return found
-        longest = LONG_RUN * 4 // 3
+        longest = _in_base64(LONG_RUN)
         for start in range(0, len(text), _CHUNK):
             # The next chunk's beginning comes along, for runs that reach into it.
             chunk = text[start : start + _CHUNK + longest]
@@ -124,6 +124,11 @@ def _runs(text: bytes, length: int) -> Iterator[bytes]:
         run = text[start : start + length]
         if run.decode("ascii", "replace") not in _COMMON:
             yield run
+
+
+def _in_base64(length: int) -> int:
+    """Return how many characters hold nothing but bits of `length` bytes, at any alignment."""
+    return (length * 8 - 4) // 6
 
 
 def _as_base64(secret: bytes) -> Iterable[bytes]:
