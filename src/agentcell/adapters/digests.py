@@ -18,8 +18,10 @@ LONGEST_TEXT = 4_000
 """Characters of one text that are shown."""
 
 _DATA = re.compile(
-    r"(?:data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,)?([A-Za-z0-9+/_-]{200,}=*)"
+    r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,([A-Za-z0-9+/_-]+=*)"
+    r"|([A-Za-z0-9+/_-]{200,}=*)"  # no word is as long
 )
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+=*")
 _STAND_IN = re.compile(r"(?:data:([\w.+-]+/[\w.+-]+)?;base64,)?«content ([0-9a-f]{64}) (\d+)»")
 _SECRET_NAME = re.compile(
     r"(^|[_-])(api[_-]?key|authorization|password|passwd|secret|(access|auth|bearer)[_-]?token)$",
@@ -67,6 +69,8 @@ def for_people(value: Any, *keys: str, kind: str = "", depth: int = 0) -> Any:
             is_secret = isinstance(item, str) and item and _SECRET_NAME.search(str(name))
             if str(name).lower() == "headers" and isinstance(item, Mapping):
                 item = dict.fromkeys(item, REMOVED)  # noqa: PLW2901 (an MCP server's)
+            if name == "data" and kind and isinstance(item, str) and _BASE64.fullmatch(item):
+                item = _decoded(kind, item)  # noqa: PLW2901 (also a small picture)
             kept = REMOVED if is_secret else for_people(item, *keys, kind=kind, depth=depth + 1)
             shown[text_for_people(str(name), *keys)] = kept
         return shown
@@ -78,7 +82,7 @@ def for_people(value: Any, *keys: str, kind: str = "", depth: int = 0) -> Any:
 def text_for_people(text: str, *keys: str, kind: str = "") -> str:
     """Return a text with media as digests, without keys, and cut where it is long."""
     text = _STAND_IN.sub(lambda found: _digest(found[1] or kind, found[2], int(found[3])), text)
-    text = _DATA.sub(lambda found: _decoded(found[1] or kind, found[2]), text)
+    text = _DATA.sub(lambda found: _decoded(found[1] or kind, found[2] or found[3]), text)
     text = redacted(text, *keys)  # before it is cut: half a key is one
     more = len(text) - LONGEST_TEXT
     return text if more <= 0 else f"{text[:LONGEST_TEXT]}… ({more:,} characters more)"

@@ -15,7 +15,7 @@ _SHORTEST_KEY = 4
 _SHAPES = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf)[-_][A-Za-z0-9_\-*.…]{6,}"  # sk-…, also half masked
     r"|\bAIza[A-Za-z0-9_\-*]{6,}"
-    r"|(?<=Bearer )\S+"
+    r"|(?<=Bearer )(?!\[key removed\])\S+"
     r"|\b[A-Za-z0-9_-]{2,}\*{3,}[A-Za-z0-9_-]*",
 )
 
@@ -37,15 +37,15 @@ def redacted(text: str, *keys: str) -> str:
     keys
         Also as they stand in an address or in JSON. Those of fewer than 4 characters are left.
     """
+    if "://" in text:
+        text = _USER_IN_ADDRESS.sub(REMOVED, text)
+    if "=" in text:
+        text = _SECRET_IN_QUERY.sub(rf"\1{REMOVED}", text)
     for key in keys:
         if len(key) >= _SHORTEST_KEY:
             for form in {key, quote(key, safe=""), json.dumps(key)[1:-1]}:
                 text = text.replace(form, REMOVED)
     text = _SHAPES.sub(REMOVED, text)
-    if "://" in text:
-        text = _USER_IN_ADDRESS.sub(REMOVED, text)
-    if "=" in text:
-        text = _SECRET_IN_QUERY.sub(rf"\1{REMOVED}", text)
     return text
 
 
