@@ -149,7 +149,7 @@ def test_a_key_is_taken_out_wherever_it_stands(
 ) -> None:
     other = "Zw8Kd5Nq1Hc7Tf2Gs6Ju"
     monkeypatch.setenv("SOME_OTHER_API_KEY", other)
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "system", "content": f"Say nothing of {KEY}."},
         {"role": "user", "content": f"Is {KEY} or {other} or sk-abcdefghijkl a key?"},
         {
@@ -233,7 +233,7 @@ def test_the_address_of_a_service_is_told_without_its_password(
 @pytest.mark.parametrize(("kind", "server"), FOUR)
 def test_the_request_as_sent_is_what_the_server_gets(kind: type[Any], server: type[Any]) -> None:
     picture = ImageAsset.from_bytes(media.png(), filename="a.png")
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [media.block(picture), "What is this?"]},
     ]

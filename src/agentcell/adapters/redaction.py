@@ -45,8 +45,7 @@ def redacted(text: str, *keys: str) -> str:
         if len(key) >= _SHORTEST_KEY:
             for form in {key, quote(key, safe=""), json.dumps(key)[1:-1]}:
                 text = text.replace(form, REMOVED)
-    text = _SHAPES.sub(REMOVED, text)
-    return text
+    return _SHAPES.sub(REMOVED, text)
 
 
 def known_keys() -> tuple[str, ...]:
