@@ -13,7 +13,6 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -256,6 +255,8 @@ def _change(folder: Path, change: Callable[[dict[_Place, Upload]], object]) -> N
 
 
 def _write(folder: Path, entries: Mapping[_Place, Upload]) -> None:
+    import tempfile
+
     rows = [{"account": place[0], **asdict(upload)} for place, upload in entries.items()]
     text = json.dumps({"uploads": rows}, ensure_ascii=False, indent=1)
     # A file of its own that only this user may read, then a rename: nobody sees half of it.
