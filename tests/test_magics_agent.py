@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from PIL import Image, PngImagePlugin
@@ -602,70 +600,3 @@ def test_unloading_leaves_a_magic_that_took_the_name_since(shell: InteractiveShe
     assert shell.run_line_magic("view_image", "abc") == "ABC"
     shell.magics_manager.magics["line"].pop("view_image")
     Cell(shell, "%load_ext agentcell")
-
-
-@pytest.mark.parametrize(
-    ("text", "offered"),
-    [
-        ("%%agent --at", ["--attach"]),
-        ("%%agent -m loc", ["local/smollm2-135m"]),
-        ("%%agent loc", ["local/smollm2-135m"]),
-        ("%%agent -a rec", ["receipt.png"]),
-        ("%%agent -a r=rec", ["r=receipt.png"]),
-        ('%%agent -a "my f', ['"my file.png']),
-        ("%%agent -c ta", ["taxes"]),
-        ("%agent hi", ["history"]),
-        ("%agent model loc", ["local/smollm2-135m"]),
-        ("%view_image rec", ["receipt.png"]),
-        ("%view_image receipt.png --detail h", ["high"]),
-        ("%%agent --model=loc", ["--model=local/smollm2-135m"]),
-        ("%%agent --detail=h", ["--detail=high"]),
-        ("%%agent -a my", ['"my file.png']),
-        ("%%agent -a x=my", ['x="my file.png']),
-        ('%%agent -a "x=my f', ['"x=my file.png']),
-        ("%%agent -a 'my", ["'my file.png"]),
-        ("%%agent -a it", ["\"it's.png"]),
-        ("%%agent -a ./rec", ["./receipt.png"]),
-        ("%%agent -a ~/ho", ["~/home.png"]),
-        ("%%agent -a sub/", ["sub/文.png"]),
-        ("%%agent -a su", ["sub/"]),
-        ("# a comment\n%%agent -a rec", ["receipt.png"]),
-    ],
-)
-def test_tab_offers(
-    shell: InteractiveShell, session: Session, receipt: Path, text: str, offered: list[str]
-) -> None:
-    folder = receipt.parent
-    (folder / "sub").mkdir()
-    for name in ("my file.png", "it's.png", "home.png", "sub/文.png"):
-        (folder / name).write_bytes(receipt.read_bytes())
-    os.environ["HOME"] = str(folder)
-    session.ask("How much?", conversation="taxes", model=ScriptedModel())
-    with provisionalcompleter():
-        matches = [found.text for found in shell.Completer.completions(text, len(text))]
-
-    assert matches == offered
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["%%agent -a ~nosuchuser/", "%%agent -a x\0", "%%agent -s 'a b -", "%%agent -a " + "x" * 9000],
-)
-def test_tab_offers_nothing_of_ours_where_there_is_nothing(
-    shell: InteractiveShell, session: Session, text: str
-) -> None:
-    assert session
-    with provisionalcompleter():
-        found = list(shell.Completer.completions(text, len(text)))
-
-    assert not [one for one in found if one.type in {"path", "option", "model"}]
-
-
-def test_tab_in_a_question_is_python_s(shell: InteractiveShell, session: Session) -> None:
-    assert session
-    shell.user_ns["variable_one"] = 1
-    text = "%%agent -a x.png\nWhat is {variable_o"
-    with provisionalcompleter():
-        found = [one.text for one in shell.Completer.completions(text, len(text))]
-
-    assert found == ["variable_one"]

@@ -1,57 +1,85 @@
-"""Tab in a magic's line: options, models, conversations, commands and paths."""
+"""Tab in a magic's line and in a question: a front end's cursor, to what may be written there."""
 
 from __future__ import annotations
 
-import glob
-import os
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
-from agentcell_magics.line import Option
+from agentcell_magics.cells import variables
+from agentcell_magics.offers import Known, Offer, line_offers, names_first, read
 from agentcell_magics.options import AGENT_OPTIONS, VIEW_OPTIONS
+from agentcell_magics.words import Begun, begin, closing, inside_quotes, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from IPython.core.interactiveshell import InteractiveShell
 
     from agentcell.session import Session
+    from agentcell_magics.names import Names
 
-Offer: TypeAlias = tuple[str, str]
-"""What Tab writes, and the kind of thing that it is."""
+_OPTIONS = {"%%agent": AGENT_OPTIONS, "%view_image": VIEW_OPTIONS}
 
-_MAGIC = re.compile(r"\s*(%%|%)(?:agentcell_)?(agent|view_image)\s")
-_MOST_PATHS = 200
+_LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%(\w+)\s")
+_CELL = re.compile(r"\s*%%(\w+)(?=\s|$)")
+_SLOT = re.compile(r"(?<!\{)((?:\{\{)*\{)([^\W\d]\w*)?$")
+_BEGUN_MENTION = re.compile(r"(\"[^\"]*|'[^']*|“[^”]*|\S*)$")
 
 
 def matcher(
-    _shell: object, session: Callable[[], Session], _names: object
+    shell: InteractiveShell, session: Callable[[], Session], names: Names
 ) -> Callable[[CompletionContext], Any]:
     """Return the matcher for `Completer.custom_matchers`.
 
-    The session is asked for only in a line of ours: until then nothing of the library is loaded.
+    Parameters
+    ----------
+    session
+        Called only where what it holds is asked for: until then nothing of the library is loaded.
+    names
+        Under which names our magics are called.
     """
+    known = Known(session=session, variables=lambda: variables(shell))
 
     @context_matcher(identifier="agentcell")
     def agentcell_matcher(context: CompletionContext) -> dict[str, Any]:
-        lines = context.full_text.split("\n")
-        line = lines[context.cursor_line][: context.cursor_position]
-        magic = _MAGIC.match(line)
-        if magic is None or (magic[1] == "%%" and context.cursor_line != _first(lines)):
+        try:
+            fragment, texts = _complete(context, known, names)
+        except Exception:  # noqa: BLE001 (Tab must never show a stack, whatever lies in the folder)
+            texts = []
+        if not texts:  # suppresses nothing: Python's own completions stay
             return {"completions": []}
-        fragment = line[_word_start(line) :]
-        before = line[: len(line) - len(fragment)].split()
-        offers = _offers(session(), magic[1] + magic[2], before, fragment)
-        found = [SimpleCompletion(text=text, type=kind) for text, kind in offers]
         return {
-            "completions": found,
+            "completions": [SimpleCompletion(text=text, type=kind) for text, kind in texts],
             "matched_fragment": fragment,
-            "suppress": bool(found),
+            "suppress": True,
             "ordered": True,
         }
 
     return agentcell_matcher  # type: ignore[no-any-return]
+
+
+def _complete(
+    context: CompletionContext, known: Known, names: Names
+) -> tuple[str, list[tuple[str, str]]]:
+    """Return what is to be replaced before the cursor, and by what, with its kind."""
+    lines = context.full_text.split("\n")
+    number = context.cursor_line
+    line, after = lines[number][: context.cursor_position], lines[number][context.cursor_position :]
+    first = _first(lines)
+    cell = _CELL.match(lines[first])
+    called = names.used("cell").get(cell[1]) if cell is not None else None
+    if cell is not None and called is not None:
+        if number > first:
+            return _in_question(known, line, after, lines[first][cell.end() :])
+        if number < first or len(line) <= cell.end():
+            return "", []
+        return _in_line(known, f"%%{called}", line, cell.end() + 1, after)
+    magic = _LINE.match(line)
+    called = names.used("line").get(magic[1]) if magic is not None else None
+    if magic is None or called is None:
+        return "", []
+    return _in_line(known, f"%{called}", line, magic.end(), after)
 
 
 def _first(lines: list[str]) -> int:
@@ -60,111 +88,76 @@ def _first(lines: list[str]) -> int:
     return next(begins, 0)
 
 
-def _word_start(line: str) -> int:
-    """Return where the word begins that is being written; quotes keep blanks in it."""
-    start, quote = 0, ""
-    for place, character in enumerate(line):
-        if character == quote:
-            quote = ""
-        elif not quote and character in "\"'":
-            quote = character
-        elif not quote and character.isspace():
-            start = place + 1
-    return start
-
-
-def _offers(session: Session, magic: str, words: list[str], fragment: str) -> Iterable[Offer]:
+def _in_line(
+    known: Known, magic: str, line: str, at: int, after: str
+) -> tuple[str, list[tuple[str, str]]]:
+    typed = line[at:]
+    begun = begin(typed)
+    value = begun.value or ""
     if magic == "%agent":
-        return _command(session, words, fragment)
-    options = VIEW_OPTIONS if magic == "%view_image" else AGENT_OPTIONS
-    flag, equals, value = fragment.partition("=")
-    if equals and (given := _option(flag, options)) is not None:  # --model=lo
-        found = _values(session, given, value)
-        return ((f"{flag}={text}", kind) for text, kind in found)
-    wanted = _option(words[-1], options) if len(words) > 1 else None
-    if wanted is not None and wanted.kind != "flag":
-        return _values(session, wanted, fragment)
-    if fragment.startswith("-"):
-        flags = [f for o in options if o.many or not set(o.flags) & set(words) for f in o.flags]
-        return _matching(flags, fragment, "option")
-    if magic == "%view_image":
-        return _paths(fragment)
-    return _models(fragment) if len(words) == 1 else ()
+        from agentcell_magics.commands import command_offers
+
+        offers = command_offers(known, begun.words, value)
+    else:
+        offers = line_offers(known, magic, _OPTIONS[magic], begun.words, value)
+    texts = [(_written(typed, begun, one, after), one.kind) for one in offers]
+    return typed[begun.start :], [(text, kind) for text, kind in texts if text is not None]
 
 
-def _models(fragment: str) -> Iterable[Offer]:
-    from agentcell.adapters.registry import models
-
-    return _matching(models(), fragment, "model")
-
-
-def _command(session: Session, words: list[str], fragment: str) -> Iterable[Offer]:
-    from agentcell_magics.status import COMMANDS
-
-    if len(words) == 1:
-        return _matching(COMMANDS, fragment, "command")
-    if words[1] == "model":
-        return _models(fragment)
-    if words[1] == "forget":
-        tags = [block.tag.strip("[]").split(" ")[0] for block in session.attachments]
-        return _matching(tags, fragment, "attachment")
-    return ()
+def _written(typed: str, begun: Begun, offer: Offer, after: str) -> str | None:
+    """Return `offer` as the line writes it; None where the open quote cannot hold it."""
+    if begun.quote:
+        inner = inside_quotes(offer.word[len(begun.before) :], begun.quote)
+        if inner is None:
+            return None
+        end = closing(begun.quote)
+        ends = "" if offer.goes_on or after.startswith(end) else end
+        return f"{typed[begun.start : begun.opened + 1]}{inner}{ends}"
+    head, tail = offer.word[: offer.head], offer.word[offer.head :]
+    value = quote(tail) if tail else ""
+    if quote(head or "x") != (head or "x"):
+        head, value = "", quote(offer.word)
+    is_quoted = value[:1] in {'"', "'"}
+    return head + (value[:-1] if is_quoted and offer.goes_on else value)
 
 
-def _option(word: str, options: tuple[Option, ...]) -> Option | None:
-    return next((option for option in options if word in option.flags), None)
+def _in_question(
+    known: Known, line: str, after: str, magic_line: str
+) -> tuple[str, list[tuple[str, str]]]:
+    """Complete ``{name}`` and ``@path`` in a question; words of it are nobody's business."""
+    if slot := _SLOT.search(line):
+        names = read(begin(f"{magic_line} ").words, AGENT_OPTIONS).names
+        offers = names_first(names, known.variables(), slot[2] or "")
+        return slot[2] or "", [(one.word, one.kind) for one in offers]
+    for start in _mention_starts(line):
+        if begun := _BEGUN_MENTION.match(line, start + 1):
+            texts = _mentions(begun[1], after)
+            return line[start:], texts
+    return "", []
 
 
-def _values(session: Session, option: Option, fragment: str) -> Iterable[Offer]:
-    if option.key == "model":
-        return _models(fragment)
-    if option.key == "conversation":
-        return _matching(session.conversations or ("main",), fragment, "conversation")
-    if option.key == "attach":
-        return _attachments(fragment)
-    return _matching(option.choices, fragment, "choice")
+def _mention_starts(line: str) -> Iterator[int]:
+    """Yield where a mention may have begun, the last first."""
+    from agentcell.prompts.mentions import MENTION_START
+
+    yield from sorted((one.start() for one in MENTION_START.finditer(line)), reverse=True)
 
 
-def _matching(names: Iterable[str], fragment: str, kind: str) -> Iterable[Offer]:
-    return ((name, kind) for name in names if name.startswith(fragment))
+def _mentions(begun: str, after: str) -> list[tuple[str, str]]:
+    from agentcell.prompts.mentions import written
+    from agentcell_magics.paths import listed
 
-
-def _attachments(fragment: str) -> Iterable[Offer]:
-    """Offer paths for ``receipt.png``, ``name=receipt.png`` and ``"name=my receipt.png``."""
-    name, equals, path = fragment.partition("=")
-    if not equals:
-        return _paths(fragment)
-    quote = name[:1] if name[:1] in {*"\"'"} else ""
-    return ((f"{name}={text}", kind) for text, kind in _paths(path, quoted=quote))
-
-
-def _paths(fragment: str, *, quoted: str = "") -> Iterable[Offer]:
-    """Offer what is on disk, written as the person began to: with ``~``, with ``./``, in quotes.
-
-    Parameters
-    ----------
-    quoted
-        The quote that was opened before `fragment`; else `fragment` may begin with one.
-    """
-    quote = quoted or (fragment[:1] if fragment[:1] in {*"\"'"} else "")
-    typed = fragment.strip(quote) if quote else fragment
-    try:
-        start = os.path.expanduser(typed)  # noqa: PTH111 (keeps ./ and a slash at the end)
-        found = sorted(glob.glob(f"{glob.escape(start)}*"))  # noqa: PTH207
-    except (OSError, RuntimeError, ValueError):
-        return
-    for path in found[:_MOST_PATHS]:
-        text = typed + path[len(start) :] + ("/" if os.path.isdir(path) else "")  # noqa: PTH112
-        yield from _written(text, quote, is_open=bool(quoted))
-
-
-def _written(path: str, quote: str, *, is_open: bool) -> Iterable[Offer]:
-    """Offer `path` with the quotes that it needs; not at all where the line cannot hold it."""
-    from agentcell.safe_text import unsendable
-
-    needs = [mark for mark in "\"'" if mark in path]
-    if unsendable(path) or quote in needs or len(needs) > 1:
-        return
-    if not quote and (needs or any(character.isspace() for character in path)):
-        quote = "'" if needs == ['"'] else '"'
-    yield ("" if is_open else quote) + path, "path"
+    mark = begun[:1] if begun[:1] in {'"', "'", "“"} else ""
+    end = closing(mark) if mark else ""
+    texts = []
+    for one in listed(begun[len(mark) :], "media"):
+        if mark:
+            ends = "" if one.is_folder or after.startswith(end) else end
+            text = f"@{mark}{one.path}{ends}"
+        else:
+            text = written(one.path)
+            if one.is_folder and text[-1] in {'"', "'", "”"}:
+                text = text[:-1]
+        if not (mark and end in one.path):
+            texts.append((text, "folder" if one.is_folder else "path"))
+    return texts
