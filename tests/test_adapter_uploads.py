@@ -958,13 +958,12 @@ def test_the_next_process_knows_what_was_uploaded(
 
 def test_processes_at_once_lose_nothing_of_each_others(tmp_path: Path) -> None:
     with ResponsesServer(key=KEY) as server:
-        colors = ("red", "blue", "green", "black")
-        running = [started(OPENAI, server, tmp_path, color) for color in colors]
-        assert [process.wait(120) for process in running] == [0] * 4
+        running = [started(OPENAI, server, tmp_path, color) for color in ("red", "blue")]
+        assert [process.wait(120) for process in running] == [0, 0]
 
         model = made(OPENAI, server, upload_cache=tmp_path)
         assert {one.file_id for one in model.uploads()} == set(server.files.stored)
-        assert len(model.uploads()) == 4
+        assert len(model.uploads()) == 2
         assert sorted(file.name for file in tmp_path.iterdir()) == [
             "uploads.json",
             "uploads.json.lock",
