@@ -35,9 +35,11 @@ from agentcell.testing import (
     ResponsesServer,
 )
 
-CALLS = 300
-LONG_CALLS = 5
-STARTS = 7
+CALLS = 200
+LONG_CALLS = 3
+STARTS = 5
+WARMUPS = 2
+"""Runs that are not counted."""
 WORDS = 20
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
 MANY: list[Any] = [{"role": "user", "content": "MANY"}]
@@ -212,11 +214,11 @@ def read(pieces: Iterable[Any]) -> None:
 def cpu_ms(ours: Work, theirs: Work, count: int) -> tuple[float, float]:
     """Return the median CPU of `count` runs of each, in milliseconds; they take turns."""
     times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(count + 3):
+    for turn in range(count + WARMUPS):
         for work, spent in zip((ours, theirs), times, strict=True):
             before = time.process_time()
             work()
-            if turn >= 3:  # the first ones warm up
+            if turn >= WARMUPS:
                 spent.append((time.process_time() - before) * 1000)
     return statistics.median(times[0]), statistics.median(times[1])
 
@@ -224,11 +226,11 @@ def cpu_ms(ours: Work, theirs: Work, count: int) -> tuple[float, float]:
 async def acpu_ms(ours: AsyncWork, theirs: AsyncWork, count: int) -> tuple[float, float]:
     """Like `cpu_ms`, on the running loop."""
     times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(count + 3):
+    for turn in range(count + WARMUPS):
         for work, spent in zip((ours, theirs), times, strict=True):
             before = time.process_time()
             await work()
-            if turn >= 3:
+            if turn >= WARMUPS:
                 spent.append((time.process_time() - before) * 1000)
     return statistics.median(times[0]), statistics.median(times[1])
 

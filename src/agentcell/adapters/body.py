@@ -24,7 +24,7 @@ from agentcell.messages import MediaMessageBlock, Message
 INLINE_BYTES = 256 * 1024
 """Attachments below this are encoded at once: they cost less than a look at their pieces."""
 
-READ_BYTES = 192 * 1024 * 3
+READ_BYTES = 96 * 1024 * 3
 """Bytes of an attachment that are encoded at a time; of whole threes, so that the texts join."""
 
 _TOKEN_BYTES = 24  # of whole threes: its base64 needs no padding. Nobody can guess as many.

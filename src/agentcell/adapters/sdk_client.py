@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 import threading
@@ -102,7 +103,8 @@ class SdkModel(RemoteModel):
         name = _ERRORS.get(status, "InternalServerError" if status >= _SERVERS else "")
         kind = getattr(sdk, name, None) or sdk.APIStatusError
         problem = f"Error code: {status} - {failure.problem}"
-        error: Exception = kind(failures.redacted(problem, key), response=answer, body=None)
+        body = _error_in(failures.redacted(answer.text, key))
+        error: Exception = kind(failures.redacted(problem, key), response=answer, body=body)
         return error
 
     @contextlib.asynccontextmanager
@@ -190,6 +192,15 @@ _clients: weakref.WeakKeyDictionary[
 ] = weakref.WeakKeyDictionary()
 """Each model's client on each loop. Kept here, so that a model stays a value that can be copied
 and pickled."""
+
+
+def _error_in(text: str) -> object:
+    """Return the error in a refusal's body as OpenAI's client does, for its code and type."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return text
+    return body.get("error", body) if isinstance(body, dict) else body
 
 
 def _failure(error: Exception, prepared: Prepared, sdk: Any) -> ModelError:
