@@ -32,6 +32,7 @@ from agentcell_magics.live import show
 from agentcell_magics.mentioned import Mentioned, mentioned
 from agentcell_magics.named import schema_named, skills_named, tools_named
 from agentcell_magics.options import AgentOptions, agent_options
+from agentcell_magics.sent_card import sent
 from agentcell_magics.status import run_command
 from agentcell_magics.turn_display import TurnDisplay
 
@@ -66,13 +67,17 @@ class AskMagics(Magics):
         self.typed = typed
         self._asked = ("", 0)
         self._shown_large: dict[str, str] = {}
+        self._last: Request | None = None
 
     @no_var_expand  # braces and dollars in a question are the person's own text
     @line_cell_magic
     def agent(self, line: str, cell: str | None = None) -> AsyncAnswer | None:
         """Ask a model; what people read of it is `help.AGENT_HELP`."""
         if cell is None:
-            run_command(self.session, line)
+            if line.strip() in {"-v", "--verbose"}:
+                self._show_last()
+            else:
+                run_command(self.session, line)
             return None
         try:
             return self._ask(line, cell)
@@ -98,6 +103,9 @@ class AskMagics(Magics):
             hints = (*request.question.hints, *named.hints, *_hints(options, cell))
             for hint in (*hints, *self._unseen(request)):
                 show(cards.line(hint))
+        self._last = request
+        if options.verbose:
+            show(sent(self.session.as_sent(request)))
         if options.dry_run:
             show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
             return None
@@ -106,9 +114,16 @@ class AskMagics(Magics):
         self._run(request, options)
         return None
 
+    def _show_last(self) -> None:
+        if self._last is None:
+            show(cards.line("Nothing was asked yet."))
+        else:
+            show(sent(self.session.as_sent(self._last), "The last request as sent"))
+
     def _prepare(self, options: AgentOptions, text: str, named: Mentioned) -> Request:
         self.defaults.check()
         self.session.defaults = self.defaults.defaults()
+        mode = options.approve or self.defaults.in_force("approve")
         values = variables(self.shell)
         return self.session.prepare(
             text,
@@ -126,7 +141,7 @@ class AskMagics(Magics):
             cell_id=cell_id(self.shell),
             part=self._part(),
             tools=tools_named(options.tools, values),
-            approve=Approval(options.approve, can_ask=not options.in_background),
+            approve=Approval(mode, can_ask=not options.in_background),
             schema=schema_named(options.schema, values) if options.schema else None,
             skills=skills_named(options.skills, values),
         )

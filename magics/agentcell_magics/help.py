@@ -17,6 +17,7 @@ Options
 
     %agent                    what is asked, what is attached, what it cost so far
     %agent model NAME         ask this model from now on, for example openai/gpt-4.1 or local
+    %agent -v                 the last request as it was sent, with files as digests
     %agent models             models that have a name here
     %agent history            the turns of this session
     %agent attachments        what is attached, by tag

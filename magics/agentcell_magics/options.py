@@ -145,6 +145,12 @@ AGENT_OPTIONS = (
         kind="flag",
         help="show all of it, where %config AgentMagics.quiet says otherwise",
     ),
+    Option(
+        flags=("-v", "--verbose"),
+        key="verbose",
+        kind="flag",
+        help="show the request as it is sent, with files as digests; %agent -v: the last one",
+    ),
 )
 
 VIEW_OPTIONS = (
@@ -199,6 +205,7 @@ class AgentOptions:
     fresh: bool = False
     dry_run: bool = False
     quiet: bool | None = None
+    verbose: bool = False
     tools: tuple[str, ...] = ()
     approve: str | None = None
     schema: str | None = None

@@ -11,6 +11,7 @@ from agentcell.adapters.events import Event
 from agentcell.adapters.model import Model
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.agents.exchange import (
+    Ask,
     RoundsFinished,
     Step,
     ToolFinished,
@@ -88,6 +89,23 @@ async def aasked(
             async for event in events:
                 if _is_told(record, event):
                     yield event
+
+
+def first_ask(request: Request, tags: SessionTags) -> Ask:
+    """Return what the model is asked first, as it is given to it. Nothing is sent.
+
+    Parameters
+    ----------
+    request, tags
+        As for `asked`.
+    """
+    if not (request.tools or request.schema):
+        return Ask(request.outgoing, None, request.settings)
+    steps = _steps(request, TurnRecord(request.turn, lambda _: None), tags)
+    with closing(steps):
+        step = next(steps)
+    assert isinstance(step, Ask)  # noqa: S101 (before it there is nothing to do or to tell)
+    return step
 
 
 def _is_told(record: TurnRecord, event: Any) -> bool:

@@ -461,6 +461,19 @@ class Session:
         """
         return asking.aasked(request, self._attachments.tags, partial(self._commit, request))
 
+    def as_sent(self, request: Request) -> str:
+        """Return what `request` sends, as JSON for people: media as digests, no key.
+
+        Parameters
+        ----------
+        request
+            What `prepare` returned. Nothing is sent.
+        """
+        from agentcell.adapters.logs import request_as_sent
+
+        ask = asking.first_ask(request, self._attachments.tags)
+        return request_as_sent(request.model, ask.messages, ask.tools, ask.settings)
+
     def ask(self, text: str, **options: Any) -> Answer:
         """Ask and return the whole answer.
 

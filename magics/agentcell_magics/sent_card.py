@@ -1,0 +1,44 @@
+"""A request as it is sent, to a card that is folded until somebody wants to read it."""
+
+from __future__ import annotations
+
+from agentcell.safe_text import as_html, plain
+from agentcell_magics.cards import Bundle
+
+LONGEST = 60_000
+"""Characters of a request that a notebook keeps."""
+
+_STYLE = "opacity:0.75;font-size:85%;overflow-wrap:anywhere"
+
+
+def sent(request: str, title: str = "The request as sent") -> Bundle:
+    """Return the card.
+
+    Parameters
+    ----------
+    request
+        JSON, without keys and with media as digests.
+    title
+        What stands where it is folded.
+    """
+    more = len(request) - LONGEST
+    text = request if more <= 0 else f"{request[:LONGEST]}… ({more:,} characters more)"
+    text = plain(text)
+    fence = "`" * max(3, _longest_run(text, "`") + 1)
+    return {
+        "text/html": (
+            f'<details class="tex2jax_ignore mathjax_ignore" style="{_STYLE}">'
+            f"<summary>{as_html(title)}</summary>"
+            f'<pre style="white-space:pre-wrap">{as_html(text)}</pre></details>'
+        ),
+        "text/markdown": f"*{title}*\n\n{fence}json\n{text}\n{fence}",
+        "text/plain": f"{title}:\n{text}",
+    }
+
+
+def _longest_run(text: str, mark: str) -> int:
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == mark else 0
+        longest = max(longest, run)
+    return longest
