@@ -295,6 +295,45 @@ def test_what_makes_no_model_is_told() -> None:
         TestMine().subject()
 
 
+def test_each_body_can_be_checked() -> None:
+    seen: list[Any] = []
+
+    class TestMine(AdapterConformance):
+        server = ChatServer
+
+        def make(self, server_url: str) -> Model:
+            return OwnChat("own-model", self.key, server_url)
+
+        def check_body(self, body: Any) -> None:
+            seen.append(body)
+            assert "temperature" in body, "this service wants a temperature"
+
+    with pytest.raises(AssertionError, match="wants a temperature"):
+        BY_NAME["the_question_reaches_the_service"](TestMine().subject())
+    assert seen[0]["model"] == "own-model"
+
+
+def test_it_runs_under_unittest_too(tmp_path: Path) -> None:
+    code = FIVE_LINES.replace("(AdapterConformance)", "(AdapterConformance, TestCase)")
+    code = f"from unittest import TestCase\n{code}"
+    (tmp_path / "test_mine.py").write_text(
+        code.format(make='OwnChat("own-model", self.key, server_url)')
+    )
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    ran = subprocess.run(
+        [sys.executable, "-m", "unittest", "-q", "test_mine"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+    own = report(SUBJECTS["a stranger's"])
+    assert f"Ran {len(CHECKS)} tests" in ran.stderr
+    assert f"OK (skipped={len(own.left_out)})" in ran.stderr
+
+
 FIVE_LINES = """
 from agentcell.testing import ChatServer
 from agentcell.testing.conformance import AdapterConformance

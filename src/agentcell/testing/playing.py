@@ -154,9 +154,9 @@ class Handler(BaseHTTPRequestHandler):
         elif event == reply.reset:
             self.server_ref.track(self.connection, open_=False)
             # Closed with an option to linger for no time: the other side sees RST, not an end.
-            linger = struct.pack("ii", 1, 0)
+            linger = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            os.close(self.connection.detach())
+            socket.close(self.connection.detach())
         else:
             return False
         self.close_connection = True

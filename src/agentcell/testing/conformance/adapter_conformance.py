@@ -30,15 +30,22 @@ class AdapterConformance:
 
     make: Callable[..., Model]
     server: ClassVar[type[ProviderServer] | None] = None
-    check_body: ClassVar[Callable[[Mapping[str, Any]], None] | None] = None
     key: ClassVar[str] = KEY
 
     def subject(self) -> Subject:
         """Return the adapter under test."""
         if not hasattr(self, "make"):
             raise TypeError(f"{type(self).__name__} must define make(self, server_url)")
-        check_body = type(self).__dict__.get("check_body")
-        return Subject(self.make, self.server, check_body, self.key)
+        return Subject(self.make, self.server, self.check_body, self.key)
+
+    def check_body(self, body: Mapping[str, Any]) -> None:
+        """Raise if the service would not take `body`; here all is well. Called for each request.
+
+        Parameters
+        ----------
+        body
+            As it was sent, parsed.
+        """
 
 
 def _test(check: Check) -> Callable[[AdapterConformance], None]:
