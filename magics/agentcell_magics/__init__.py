@@ -55,7 +55,9 @@ class _Loaded:
         from agentcell.session import Session
         from agentcell_magics.notebook_history import notebook_history
 
-        history = notebook_history(self.shell, self.folder)
+        kind = self.config.in_force("history")
+        history = notebook_history(self.shell, self.folder, kind)
+        self.config.fixed = {"history": kind}
         session = Session(model=self.config.model, history=history)
         session.on_change(lambda: self.config.follow(session))
         return session

@@ -38,7 +38,23 @@ def _models(_: Known, begun: str) -> Offers:
     return models(begun)
 
 
+def _cancel(known: Known, begun: str) -> Offers:
+    from agentcell_magics.async_answer import background
+
+    names = [handle.name for handle in background(known.session()).running]
+    return matching([*names, *(["all"] if names else [])], begun, "answer")
+
+
+def _key(_: Known, begun: str) -> Offers:
+    from agentcell.adapters.registry import providers
+
+    keyed = (info.name for info in providers() if info.key_variable)
+    return matching([*keyed, "--forget"], begun, "provider")
+
+
 _ARGUMENTS: Mapping[str, Callable[[Known, str], Offers]] = {
-    "model": _models,
+    "cancel": _cancel,
     "forget": _tags,
+    "key": _key,
+    "model": _models,
 }

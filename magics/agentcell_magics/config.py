@@ -64,6 +64,19 @@ class AgentMagics(Configurable):
         allow_none=True,
         help="Send PDFs as they are, as images of their pages, or as their text (--pdf-as).",
     ).tag(config=True)
+    approve = Enum(
+        ("ask", "run", "refuse", "always", "never"),
+        None,
+        allow_none=True,
+        help="Whether the tools of -T run: ask before each call, run all, refuse all (--approve).",
+    ).tag(config=True)
+    history = Enum(
+        ("notebook", "memory"),
+        None,
+        allow_none=True,
+        help="Keep turns beside the notebook, or in the kernel's memory alone. Holds from the first"
+        " question of a kernel on: set it before, or in ipython_config.py.",
+    ).tag(config=True)
     quiet = Bool(
         None, allow_none=True, help="Show the answer alone (-q); --no-quiet shows all in one cell."
     ).tag(config=True)
@@ -72,6 +85,7 @@ class AgentMagics(Configurable):
         "system": "",
         "detail": "original",
         "pdf_as": "pdf",
+        "history": "notebook",
         "quiet": False,
     }
     """What holds where nothing is said; None where that is the model's or the session's affair."""
@@ -79,6 +93,8 @@ class AgentMagics(Configurable):
     def __init__(self, given: Config | None = None) -> None:
         super().__init__()
         self._wrong: dict[str, CellError] = {}
+        self.fixed: dict[str, Any] = {}
+        """What can be changed no more, with the value that holds."""
         self.remarks: list[str] = []
         """What to tell once about `given`, a line each."""
         section = given.get(type(self).__name__, {}) if given else {}
@@ -99,6 +115,7 @@ class AgentMagics(Configurable):
             If there is no setting of that name, or the value cannot be used.
         """
         for name, value in config.get(type(self).__name__, {}).items():
+            self._refuse_if_late(name, value)
             if name == "model" and isinstance(value, str):
                 from agentcell.adapters.registry import locate
 
@@ -196,6 +213,15 @@ class AgentMagics(Configurable):
         except CellError as error:
             return error.problem
         return "as the model has it" if value is None else repr(value)
+
+    def _refuse_if_late(self, name: str, value: Any) -> None:
+        from agentcell.errors import CellError
+
+        if name in self.fixed and value != self.fixed[name]:
+            raise CellError(
+                f"AgentMagics.{name} is {self.fixed[name]!r} since the first question here.",
+                fix="restart the kernel and set it before the first question.",
+            )
 
     def _take(self, name: str, value: Any) -> None:
         """Set `name` from a profile, where nobody could read an error yet."""

@@ -257,14 +257,32 @@ def _answers_first(variables: Mapping[str, Any]) -> list[str]:
     return sorted(plain, key=lambda name: type(plain[name]).__name__ != "Answer")
 
 
-def _functions(variables: Mapping[str, Any]) -> list[str]:
-    """Return functions and tools; not classes."""
+def _tools(variables: Mapping[str, Any], begun: str) -> list[Offer]:
+    """Offer functions, tools and servers, and behind a dot an object's methods; no classes."""
+    head, dot, _ = begun.rpartition(".")
+    if not dot:
+        tools = _named(variables, "Tool", "McpServer")
+        plain = [name for name, value in variables.items() if _is_function(value)]
+        return matching(dict.fromkeys([*plain, *tools]), begun, "function")
+    value = variables.get(head)
+    if value is None or type(value).__name__ == "McpServer":  # which would have to be started
+        return []
+    methods = (name for name in dir(value) if not name.startswith("_"))
+    names = (name for name in methods if callable(getattr(type(value), name, None)))
+    return matching((f"{head}.{name}" for name in names), begun, "function")
+
+
+def _is_function(value: object) -> bool:
+    return callable(value) and not isinstance(value, type)
+
+
+def _named(variables: Mapping[str, Any], *classes: str) -> list[str]:
+    """Return the names of variables that hold one of our own classes, which stay unloaded."""
     return [
         name
         for name, value in variables.items()
-        if not isinstance(value, type)
-        and (callable(value) or type(value).__module__.partition(".")[0] == "agentcell")
-        and hasattr(value, "__name__" if callable(value) else "name")
+        if type(value).__name__ in classes
+        and type(value).__module__.partition(".")[0] == "agentcell"
     ]
 
 
@@ -283,7 +301,10 @@ _VALUES: dict[str, Callable[[Known, Line, str], Offers]] = {
         _answers_first(known.variables()), begun, "variable"
     ),
     "--schema": lambda known, _, begun: matching(_schemas(known.variables()), begun, "type"),
-    "--skill": lambda _known, _line, begun: paths(begun, "folder"),
-    "--tool": lambda known, _, begun: matching(_functions(known.variables()), begun, "function"),
+    "--skill": lambda known, _, begun: [
+        *matching(_named(known.variables(), "Skill"), begun, "variable"),
+        *paths(begun, "folder"),
+    ],
+    "--tool": lambda known, _, begun: _tools(known.variables(), begun),
 }
 """By an option's long form."""

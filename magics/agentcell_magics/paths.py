@@ -53,7 +53,8 @@ def listed(
     if not begun:
         folded = base.casefold()
         begun = [entry for entry in entries if entry.name.casefold().startswith(folded)]
-    folders, files = [], []
+    folders: list[str] = []
+    files: list[str] = []
     for entry in begun:
         (folders if _is_folder(entry) else files).append(entry.name)
     slash = head[-1:] or next((mark for mark in separators if mark in typed), "/")
