@@ -13,6 +13,7 @@ from agentcell_magics.background_commands import cancel, show_running
 from agentcell_magics.key_command import key_command
 from agentcell_magics.line import HELP_WORDS, shown, tokens
 from agentcell_magics.live import show
+from agentcell_magics.recording_command import record, recording, replay
 
 _LONGEST_QUESTION = 80
 
@@ -153,4 +154,7 @@ COMMANDS: dict[str, Callable[[Session, list[str]], None]] = {
     "running": show_running,
     "cancel": cancel,
     "key": key_command,
+    "record": record,
+    "replay": replay,
+    "recording": recording,
 }

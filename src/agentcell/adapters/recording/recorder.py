@@ -68,6 +68,12 @@ class Recorder:
         return self._mode
 
     @property
+    def file(self) -> Path | None:
+        """The file that was named, whatever holds now."""
+        with self._lock:
+            return None if self._recording is None else self._recording.path
+
+    @property
     def recording(self) -> Recording | None:
         """The file in use; None where nothing is recorded or replayed."""
         if self.mode == "off":
