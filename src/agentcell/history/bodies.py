@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from agentcell.history.database import Database
 from agentcell.history.kept_assets import KeptAssets
 from agentcell.history.turn_json import turn_from_json, turn_to_json
 from agentcell.history.turns import Turn
+
+_MOST_ASKED = 500
+"""Turns that one statement reads."""
 
 _MOST_LOADED = 256
 """Turns that stay loaded: those which the next request carries need not be read again."""
@@ -24,8 +27,8 @@ class Bodies(Protocol):
     def remember(self, number: int, turn: Turn) -> None:
         """Have a turn at hand that was kept: the transaction is over."""
 
-    def load(self, number: int) -> Turn:
-        """Return a turn."""
+    def load(self, numbers: Sequence[int]) -> list[Turn]:
+        """Return turns."""
 
     def drop(self, number: int) -> None:
         """Forget a turn."""
@@ -44,9 +47,9 @@ class ObjectBodies:
     def remember(self, number: int, turn: Turn) -> None:
         """Have a turn at hand that was kept: the transaction is over."""
 
-    def load(self, number: int) -> Turn:
-        """Return a turn."""
-        return self._turns[number]
+    def load(self, numbers: Sequence[int]) -> list[Turn]:
+        """Return turns."""
+        return [self._turns[number] for number in numbers]
 
     def drop(self, number: int) -> None:
         """Forget a turn."""
@@ -75,17 +78,26 @@ class JsonBodies:
         text = turn_to_json(turn, self._assets)
         self._database.write("INSERT INTO body VALUES (?, ?)", number, text)
 
-    def load(self, number: int) -> Turn:
-        """Return a turn; one that cannot be read says so, and is not sent again."""
-        turn = self._loaded.get(number)
-        if turn is None:
-            rows = self._database.read("SELECT json FROM body WHERE turn = ?", number)
-            try:
-                turn = turn_from_json(rows[0][0], self._assets, self._missing)
-            except (ValueError, IndexError):
-                return _unreadable(number)
-        self.remember(number, turn)
-        return turn
+    def load(self, numbers: Sequence[int]) -> list[Turn]:
+        """Return turns; one that cannot be read says so, and is not sent again."""
+        found = {number: self._loaded[number] for number in numbers if number in self._loaded}
+        missing = [number for number in numbers if number not in found]
+        for start in range(0, len(missing), _MOST_ASKED):
+            some = missing[start : start + _MOST_ASKED]
+            rows = self._database.read(
+                f"SELECT turn, json FROM body WHERE turn IN ({', '.join('?' * len(some))})", *some
+            )
+            found |= {number: self._read(number, text) for number, text in rows}
+        turns = [found.get(number) or _unreadable(number) for number in numbers]
+        for number, turn in zip(numbers[-_MOST_LOADED:], turns[-_MOST_LOADED:], strict=True):
+            self.remember(number, turn)
+        return turns
+
+    def _read(self, number: int, text: str) -> Turn:
+        try:
+            return turn_from_json(text, self._assets, self._missing)
+        except ValueError:
+            return _unreadable(number)
 
     def drop(self, number: int) -> None:
         """Forget a turn."""

@@ -45,8 +45,8 @@ def undo(store: TurnStore, name: str) -> Change:
             (changed, number, place, part)
             for one in store.ids(name)
             for changed, number, place, part in store.database.read(
-                "SELECT changed, seq, place, part FROM turn WHERE conversation = ? AND state = 0"
-                " ORDER BY changed DESC LIMIT 1",
+                "SELECT changed, seq, place, part FROM turn INDEXED BY turn_changed"
+                " WHERE conversation = ? AND state = 0 ORDER BY changed DESC LIMIT 1",
                 one,
             )
         ]
@@ -60,7 +60,7 @@ def undo(store: TurnStore, name: str) -> Change:
         store.database.write(
             "UPDATE turn SET state = ?, replaced_by = NULL WHERE replaced_by = ?", IN_FORCE, number
         )
-    return Change(store.bodies.load(number), store.marks(name, (place, part)))
+    return Change(store.bodies.load([number])[0], store.marks(name, (place, part)))
 
 
 def versions(store: TurnStore, turn_id: str) -> list[Turn]:
@@ -79,7 +79,7 @@ def versions(store: TurnStore, turn_id: str) -> list[Turn]:
         " (SELECT id FROM conversation WHERE notebook = ?) ORDER BY seq",
         *(cell, part, store.notebook_id()),
     )
-    return [store.bodies.load(number) for (number,) in rows]
+    return store.bodies.load([number for (number,) in rows])
 
 
 def restore(store: TurnStore, turn_id: str) -> Change:
@@ -114,7 +114,7 @@ def restore(store: TurnStore, turn_id: str) -> Change:
             number,
         )[0]
     place: Spot = (spot[0], spot[1])
-    return Change(store.bodies.load(number), store.marks(name, place))
+    return Change(store.bodies.load([number])[0], store.marks(name, place))
 
 
 def forget(store: TurnStore, turn_id: str) -> Turn:
@@ -127,7 +127,7 @@ def forget(store: TurnStore, turn_id: str) -> Turn:
     """
     with store.changing():
         number, cell, part, _ = _found(store, turn_id)
-        turn = store.bodies.load(number)
+        turn = store.bodies.load([number])[0]
         numbers = [number]
         if cell is not None:
             rows = store.database.read(
@@ -172,7 +172,7 @@ def former_runs(store: TurnStore) -> list[FormerRun]:
         name = datetime.fromtimestamp(began).astimezone().strftime("%Y-%m-%d %H:%M:%S")
         same = sum(run.name.startswith(name) for run in runs)
         name = f"{name} ({same + 1})" if same else name
-        question = store.bodies.load(first).question
+        question = store.bodies.load([first])[0].question
         runs.append(FormerRun(id=identity, name=name, turns=count, question=question))
     return runs
 

@@ -8,8 +8,8 @@ those of both, by place and part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from agentcell.history.database import Database
 from agentcell.history.schema import IN_FORCE
@@ -23,8 +23,7 @@ END: Spot = (2**62, 0)
 _BOUNDS = "conversation = ? AND state = 0 AND place BETWEEN ? AND ? AND (place, part) {} (?, ?)"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """What the database says of a turn in force, but for the turn itself."""
 
     place: int
@@ -42,6 +41,8 @@ class Row:
         return (self.place, self.part)
 
 
+_spot = itemgetter(0, 1)
+
 _COLUMNS = "place, part, seq, id, fresh, asked, changed, again"
 
 
@@ -52,12 +53,14 @@ def last_rows(
     found: list[Row] = []
     for one in ids:
         rows = database.read(
-            f"SELECT {_COLUMNS} FROM turn WHERE {_BOUNDS.format('<')}"
+            f"SELECT {_COLUMNS} FROM turn INDEXED BY turn_order WHERE {_BOUNDS.format('<')}"
             " ORDER BY place DESC, part DESC LIMIT ?",
             *(one, start[0], end[0], *end, most),
         )
-        found += [Row(*row) for row in rows]
-    found = sorted((row for row in found if row.spot >= start), key=lambda row: row.spot)
+        found += map(Row._make, rows)
+    found.sort(key=_spot)
+    if start > START:
+        found = [row for row in found if row.spot >= start]
     return found if most < 0 else found[max(0, len(found) - most) :]
 
 
@@ -66,11 +69,12 @@ def next_rows(database: Database, ids: Sequence[int], after: Spot, most: int) ->
     found: list[Row] = []
     for one in ids:
         rows = database.read(
-            f"SELECT {_COLUMNS} FROM turn WHERE {_BOUNDS.format('>')} ORDER BY place, part LIMIT ?",
+            f"SELECT {_COLUMNS} FROM turn INDEXED BY turn_order WHERE {_BOUNDS.format('>')}"
+            " ORDER BY place, part LIMIT ?",
             *(one, after[0], END[0], *after, most),
         )
-        found += [Row(*row) for row in rows]
-    found.sort(key=lambda row: row.spot)
+        found += map(Row._make, rows)
+    found.sort(key=_spot)
     ends = [at for at, row in enumerate(found) if row.fresh]
     return found[: ends[0] if ends else most][:most]
 
@@ -120,8 +124,8 @@ def _last(
     found: list[tuple[Spot, tuple[int, Any]]] = []
     for one in ids:
         rows = database.read(
-            f"SELECT place, part, seq, {column} FROM turn WHERE {_BOUNDS.format('<')}"
-            f" AND {given} ORDER BY place DESC, part DESC LIMIT 1",
+            f"SELECT place, part, seq, {column} FROM turn INDEXED BY turn_{column}"
+            f" WHERE {_BOUNDS.format('<')} AND {given} ORDER BY place DESC, part DESC LIMIT 1",
             *(one, start[0], end[0], *end),
         )
         found += [((place, part), (number, value)) for place, part, number, value in rows]
@@ -136,8 +140,9 @@ def _highest_before(database: Database, ids: Sequence[int], row: Row) -> int:
     highest = 0
     for one in ids:
         rows = database.read(
-            "SELECT changed FROM turn WHERE conversation = ? AND state = 0 AND again = 1"
-            " AND changed > ? AND (place, part) < (?, ?) AND (place, part) >= (?, ?)"
+            "SELECT changed FROM turn INDEXED BY turn_again"
+            " WHERE conversation = ? AND state = 0 AND again = 1 AND changed > ?"
+            " AND (place, part) < (?, ?) AND (place, part) >= (?, ?)"
             " ORDER BY changed DESC LIMIT 1",
             *(one, highest, *row.spot, *start),
         )

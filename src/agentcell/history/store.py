@@ -17,7 +17,6 @@ from agentcell.history.past import MOST_TURNS, Past, first_to_go
 from agentcell.history.records import Missing, block_from_record, block_record
 from agentcell.history.rows import (
     END,
-    Row,
     Spot,
     fresh_start,
     last_given,
@@ -129,9 +128,9 @@ class TurnStore:
         system = last_given(self.database, ids, "system", start, end)
         taught = last_given(self.database, ids, "skills", start, end)
         return Past(
-            turns=tuple(self.bodies.load(row.number) for row in rows[first:]),
+            turns=tuple(self.bodies.load([row.number for row in rows[first:]])),
             system=None if system is None else system[1],
-            skills=(self.bodies.load(taught[0]).skills or ()) if taught else (),
+            skills=(self.bodies.load([taught[0]])[0].skills or ()) if taught else (),
             is_cut=first > 0,
             follows=self._count(),
         )
@@ -147,7 +146,11 @@ class TurnStore:
         ids = self.ids(name)
         rows = last_rows(self.database, ids, (0, 0), END, last or -1)
         flags = stale_flags(self.database, ids, rows)
-        return [self._marked(row, stale=flag) for row, flag in zip(rows, flags, strict=True)]
+        turns = self.bodies.load([row.number for row in rows])
+        return [
+            replace(turn, stale=True) if stale else turn
+            for turn, stale in zip(turns, flags, strict=True)
+        ]
 
     def count(self, name: str) -> int:
         """Return how many turns a conversation has."""
@@ -167,7 +170,7 @@ class TurnStore:
     def find(self, turn_id: str) -> Turn | None:
         """Return the turn of that id, if it is in force."""
         rows = self._numbered(turn_id, "AND state = 0")
-        return self.bodies.load(rows[0]) if rows else None
+        return self.bodies.load(rows)[0] if rows else None
 
     def usages(self, *, replaced: bool = False) -> list[tuple[str, Usage]]:
         """Return model and tokens of each turn for which a provider told them.
@@ -420,7 +423,3 @@ class TurnStore:
                 *(self.notebook_id(), run, block.tag, fingerprint),
                 as_json(block_record(block)),
             )
-
-    def _marked(self, row: Row, *, stale: bool) -> Turn:
-        turn = self.bodies.load(row.number)
-        return replace(turn, stale=True) if stale else turn

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, cast
 
 from agentcell.adapters.events import Citation, Usage
 from agentcell.assets.prepare import Form
 from agentcell.errors import AgentcellError
 from agentcell.history.records import AssetStore, Missing, from_record, to_record
 from agentcell.history.turns import Turn
-from agentcell.messages import Block
 
 _T = TypeVar("_T")
 
-_PLAIN = ("id", "cell_id", "part", "status", "model", "fresh", "system", "at", "seconds", "error")
+_PLAIN = (
+    *("id", "cell_id", "part", "status", "model", "fresh", "system", "at", "seconds", "error"),
+    "finish_reason",
+)
 
 
 def turn_to_json(turn: Turn, store: AssetStore) -> str:
@@ -38,7 +41,6 @@ def turn_to_json(turn: Turn, store: AssetStore) -> str:
     for message in record["messages"]:
         if not _is_json(message.get("opaque")):
             del message["opaque"]
-    record["finish_reason"] = turn.finish_reason
     if turn.skills is not None:
         skills = {"role": "system", "content": list(turn.skills)}
         record["skills"] = to_record(skills, store)["content"]
@@ -66,33 +68,27 @@ def turn_from_json(text: str, store: AssetStore, missing: Missing | None = None)
     """
     try:
         record = json.loads(text)
-        forms = {one: Form(detail=f[0], pdf_as=f[1]) for one, f in record.get("forms", {}).items()}
-        usage = record.get("usage")
-        return Turn(
-            **{name: record[name] for name in _PLAIN},
-            messages=tuple(from_record(one, store, missing) for one in record["messages"]),
-            finish_reason=record["finish_reason"],
-            skills=_skills(record.get("skills"), store, missing),
-            forms=forms,
-            usage=None if usage is None else known(Usage, usage),
-            citations=tuple(known(Citation, one) for one in record.get("citations", ())),
-        )
+        more: dict[str, Any] = {name: record[name] for name in _PLAIN}
+        more["messages"] = tuple([from_record(one, store, missing) for one in record["messages"]])
+        if skills := record.get("skills"):
+            kept = from_record({"role": "system", "content": skills}, store, missing)
+            more["skills"] = tuple(kept["content"])
+        elif skills is not None:
+            more["skills"] = ()
+        if forms := record.get("forms"):
+            more["forms"] = {one: Form(detail=f[0], pdf_as=f[1]) for one, f in forms.items()}
+        if usage := record.get("usage"):
+            more["usage"] = known(Usage, usage)
+        if citations := record.get("citations"):
+            more["citations"] = tuple(known(Citation, one) for one in citations)
+        return Turn(**more)
     except (LookupError, TypeError, AttributeError, AgentcellError) as error:
         raise ValueError(f"This is no turn: {error}") from error
 
 
-def _skills(
-    record: list[Any] | None, store: AssetStore, missing: Missing | None
-) -> tuple[Block, ...] | None:
-    if record is None:
-        return None
-    message = from_record({"role": "system", "content": record}, store, missing)
-    return tuple(message["content"])
-
-
 def usage_record(usage: Usage) -> dict[str, Any]:
     """Return what is known of a usage, as JSON values."""
-    return {name: value for name, value in asdict(usage).items() if value not in (None, False)}
+    return {name: value for name, value in asdict(usage).items() if value is not None}
 
 
 def as_json(record: Any) -> str:
@@ -115,5 +111,10 @@ def _is_json(value: Any) -> bool:
 
 def known(kind: type[_T], record: dict[str, Any]) -> _T:
     """Return a value of `kind`, without what a newer version may have added to its record."""
-    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    names = _names(cast("Any", kind))
     return kind(**{name: value for name, value in record.items() if name in names})
+
+
+@cache
+def _names(kind: Any) -> frozenset[str]:
+    return frozenset(field.name for field in fields(kind))
