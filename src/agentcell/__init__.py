@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.adapters.model import Model, ModelCapabilities
     from agentcell.adapters.openai_chat import LegacyOpenAIModel
     from agentcell.adapters.openai_responses import OpenAIModel
+    from agentcell.adapters.pricing import set_price
+    from agentcell.adapters.rate_limits import RateLimits
     from agentcell.adapters.recording import RecordingModel
     from agentcell.agents.agent import Agent
     from agentcell.agents.mcp import McpServer
@@ -56,6 +58,7 @@ _WHERE = {
     "NotebookHistory": "agentcell.history.notebook",
     "OpenAIModel": "agentcell.adapters.openai_responses",
     "PdfAsset": "agentcell.assets.asset",
+    "RateLimits": "agentcell.adapters.rate_limits",
     "RecordingModel": "agentcell.adapters.recording",
     "Session": "agentcell.session",
     "SingleAgent": "agentcell.agents.single",
@@ -63,6 +66,7 @@ _WHERE = {
     "TextMessageBlock": "agentcell.messages",
     "load_skill": "agentcell.prompts.skill",
     "load_skills": "agentcell.prompts.skill",
+    "set_price": "agentcell.adapters.pricing",
     "tool": "agentcell.agents.tools",
 }
 
@@ -87,6 +91,7 @@ __all__ = [
     "NotebookHistory",
     "OpenAIModel",
     "PdfAsset",
+    "RateLimits",
     "RecordingModel",
     "Session",
     "SingleAgent",
@@ -95,6 +100,7 @@ __all__ = [
     "load_ipython_extension",
     "load_skill",
     "load_skills",
+    "set_price",
     "tool",
     "unload_ipython_extension",
 ]

@@ -19,6 +19,7 @@ from agentcell.adapters.answer import Decoder, read_answer
 from agentcell.adapters.body import Body, written
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event, Retrying
+from agentcell.adapters.extras import check_headers, merged
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.adapters.rate_limits import Place, RateLimits
@@ -356,7 +357,7 @@ class RemoteModel(Model):
         extra: Mapping[str, Any],
     ) -> Body:
         def encoded(ready: list[Message]) -> dict[str, Any]:
-            return _merged(_merged(self.encode(ready, tools, settings), self._extra_body), extra)
+            return merged(merged(self.encode(ready, tools, settings), self._extra_body), extra)
 
         return written(self.ready(messages).messages, encoded)
 
@@ -381,7 +382,7 @@ class RemoteModel(Model):
         extra = options.get("extra_body") or {}
         try:
             body = self._body(messages, tools, settings, extra)
-            _check_headers(headers)
+            check_headers(headers)
         except (TypeError, ValueError, RecursionError) as problem:
             if isinstance(problem, AgentcellError):
                 raise
@@ -393,20 +394,3 @@ class RemoteModel(Model):
             policy=self._policy if retries is None else RetryPolicy.of(retries),
             origin=origin,
         )
-
-
-def _merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `body` with `extra` over it, also inside objects that both have."""
-    merged = dict(body)
-    for name, value in extra.items():
-        known = merged.get(name)
-        both = isinstance(known, Mapping) and isinstance(value, Mapping)
-        merged[name] = _merged(known, value) if both else value  # type: ignore[arg-type]
-    return merged
-
-
-def _check_headers(headers: Mapping[str, str]) -> None:
-    for name, value in headers.items():
-        for text in (name, value):
-            if not (isinstance(text, str) and text.isascii() and text.isprintable()):
-                raise ValueError(f"the header {name!r} holds what no header may hold")
