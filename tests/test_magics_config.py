@@ -28,7 +28,8 @@ from scripted import ScriptedModel
 
 @pytest.fixture
 def config(shell: InteractiveShell) -> AgentMagics:
-    return next(one for one in shell.configurables if isinstance(one, AgentMagics))
+    known: list[Any] = shell.configurables
+    return next(one for one in known if isinstance(one, AgentMagics))
 
 
 @pytest.fixture
