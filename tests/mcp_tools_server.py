@@ -48,7 +48,8 @@ def fails() -> str:
 @server.tool()
 def dies() -> str:
     """End the server in the middle of a call."""
-    print("out of memory", file=sys.stderr, flush=True)
+    sys.stderr.write("out of memory\n")
+    sys.stderr.flush()
     os._exit(3)
 
 
@@ -66,7 +67,7 @@ def process() -> str:
 
 
 if __name__ == "__main__":
-    print("a line for the log", file=sys.stderr, flush=True)
+    sys.stderr.write("a line for the log\n")
     if len(sys.argv) > 1:
         server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
     else:

@@ -7,6 +7,7 @@ import random
 import sys
 import time
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import pytest
@@ -26,7 +27,8 @@ HERE = Path(__file__).parent
 _STATE = """
 import threading, os
 print(sorted(t.name.rstrip("0123456789") for t in threading.enumerate()))
-print(open(f"/proc/self/task/{os.getpid()}/children").read().split())
+tasks = [f"/proc/self/task/{task}/children" for task in os.listdir("/proc/self/task")]
+print(sorted(pid for task in tasks for pid in open(task).read().split()))
 """
 
 
@@ -83,7 +85,11 @@ def test_stopped_at_any_moment_the_next_cell_sends_what_is_valid_and_nothing_is_
             running = kernel.start(CELLS[kind])
             time.sleep(chance.uniform(0.0, 0.45 if kind == "answer" else 0.85))
             kernel.interrupt()
-            ran = kernel.finish(running, 20)
+            try:
+                ran = kernel.finish(running, 10)
+            except Empty:  # the interrupt hit ipykernel itself, between the cell and its reply
+                ends["lost"] = ends.get("lost", 0) + 1
+                continue
             ends[ran.ename or "ok"] = ends.get(ran.ename or "ok", 0) + 1
             assert ran.ename in {"", "Stopped", "KeyboardInterrupt"}, ran.text
             if moment % 3 == 2:
@@ -95,6 +101,7 @@ def test_stopped_at_any_moment_the_next_cell_sends_what_is_valid_and_nothing_is_
         assert after == before
         assert len(server.connections) <= 3, "no connection is left open but what is kept to reuse"
         assert ends.get("Stopped", 0) > MOMENTS // 3, ends
+        assert ends.get("lost", 0) <= 1 + MOMENTS // 50, ends
 
 
 def _ask_next(kernel: Kernel, server: ChatServer, asked: int) -> None:

@@ -397,18 +397,28 @@ class Background:
         running = self.running
         chosen = [one for one in running if name in (None, "all", one.name)]
         if not chosen or (name is None and len(chosen) > 1):
-            names = ", ".join(one.name for one in running)
-            raise CellError(
-                f"{'None' if not running else len(running)} of the questions in the background"
-                f" {'is' if len(running) == 1 else 'are'} running"
-                + (f" and none is called {name[:80]!r}." if name and running else "."),
-                fix=f"name one of {names}, or all." if running else "nothing is to be done.",
-            )
+            raise _which(running, name)
         for handle in chosen:
             handle.cancel()
         for handle in chosen:
             handle.wait(_LAST_SECONDS)
         return chosen
+
+
+def _which(running: list[AsyncAnswer], name: str | None) -> CellError:
+    if not running:
+        return CellError(
+            "Nothing is answered in the background.", fix="begin a cell with %%agent --async."
+        )
+    names = ", ".join(one.name for one in running)
+    if name is None:
+        return CellError(
+            f"{len(running)} questions are answered in the background: {names}.",
+            fix="name one of them, or all.",
+        )
+    return CellError(
+        f"No question in the background is called {name[:80]!r}.", fix=f"name one of {names}."
+    )
 
 
 _BACKGROUNDS: weakref.WeakKeyDictionary[Session, Background] = weakref.WeakKeyDictionary()
