@@ -191,6 +191,18 @@ def test_a_pdf_counts_by_its_pages() -> None:
     assert page.low <= 520 <= page.high  # as was counted of one page
 
 
+def test_a_pdfs_text_is_looked_at_only_where_there_is_time() -> None:
+    said = media.block(PdfAsset.from_bytes(media.pdf("Total 42.00")))
+    model = OpenAIModel("gpt-6-luna", "k")
+
+    (read,) = estimate_tokens(asked(said), model).attachments
+    (unread,) = estimate_tokens(asked(said), model, read_pdfs=False).attachments
+    (empty,) = estimate_tokens(asked(media.block(pdf(1))), model).attachments
+
+    assert empty.tokens < read.tokens < empty.tokens + 50
+    assert unread.tokens == empty.tokens + 500
+
+
 def test_what_only_the_provider_sees_has_wide_bounds() -> None:
     address = media.block(ImageAsset.from_url("https://a.example/a.png"))
     document = media.block(PdfAsset.from_file_id("file-1"))

@@ -286,6 +286,17 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.Mo
             price_of("gpt-4.1")
 
 
+def test_a_provider_of_a_like_name_has_no_price_of_another() -> None:
+    class Proxy(OfSomebody):
+        provider = "my-openai-proxy"
+
+    class Known(OfSomebody):
+        provider = "deepseek"
+
+    assert cost(Proxy("gpt-4.1"), SMALL) is None
+    assert cost(Known("deepseek-chat"), SMALL) is not None
+
+
 def test_costs_add_up_and_read_as_dollars() -> None:
     total = Cost(input=Decimal("0.01")) + Cost(cached=Decimal("0.002"), output=Decimal("0.5"))
 

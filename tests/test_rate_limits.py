@@ -164,7 +164,7 @@ def test_a_wait_is_seen_by_who_reads_the_answer() -> None:
     assert isinstance(first, Waiting)
     assert first.wait is not None
     assert 0 < first.wait <= Quick.window
-    assert first.reason == "1 requests a minute is the limit"
+    assert first.reason == "1 request a minute is the limit"
     assert not any(isinstance(event, Waiting) for event in rest)
 
 

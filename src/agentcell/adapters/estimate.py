@@ -99,6 +99,7 @@ def estimate_tokens(
     *,
     tools: Sequence[Mapping[str, Any]] | None = None,
     settings: Mapping[str, Any] | None = None,
+    read_pdfs: bool = True,
 ) -> Estimate:
     """Return about how many tokens `model` will count in a request.
 
@@ -110,6 +111,9 @@ def estimate_tokens(
         Who is to be asked, or its name.
     tools, settings
         See `Model.invoke`.
+    read_pdfs
+        Whether the text of PDFs is looked at, which takes some milliseconds a page; else a usual
+        page is taken.
 
     Raises
     ------
@@ -120,7 +124,7 @@ def estimate_tokens(
     asked = _innermost(found)
     given = messages.messages if isinstance(messages, Outgoing) else messages
     merged = {**asked.invoke_settings, **(settings or {})}
-    counting = _Counting(asked, merged)
+    counting = _Counting(asked, merged, read_pdfs=read_pdfs)
     parts = [part for turn in read_messages(given, asked) for part in counting.turn(turn)]
     parts += counting.tools(tools or ())
     return Estimate(model=found.name, parts=tuple(parts))
@@ -129,7 +133,8 @@ def estimate_tokens(
 class _Counting:
     """Counts for one model with its settings."""
 
-    def __init__(self, model: Model, settings: Mapping[str, Any]) -> None:
+    def __init__(self, model: Model, settings: Mapping[str, Any], *, read_pdfs: bool) -> None:
+        self._read_pdfs = read_pdfs
         self._provider = model.provider
         self._model = model.model_name
         detail = settings.get("detail")
@@ -215,10 +220,13 @@ class _Counting:
     def _text_of(self, asset: MediaAsset, pages: int) -> Range:
         from agentcell.assets.pdf import page_texts
 
+        usual = Range(500, 0, 2_000).times(pages)
+        if not self._read_pdfs:
+            return usual
         try:
             read = page_texts(asset.content, asset.filename or "the PDF", pages=_PAGES_READ)
         except AgentcellError:
-            return Range(500, 0, 2_000).times(pages)
+            return usual
         found = self.text("\n".join(read))
         share = pages / max(1, len(read))
         wider = 1.0 if share <= 1 else 2.0

@@ -79,7 +79,10 @@ def tell_request(prepared: Prepared, address: str, attempt: int) -> None:
     if not LOGGER.isEnabledFor(logging.DEBUG):
         return
     secrets = by_length((*known_keys(), prepared.origin.key))
-    body = json.dumps(body_for_people(prepared.body, *secrets), ensure_ascii=False)
+    try:
+        body = json.dumps(body_for_people(prepared.body, *secrets), ensure_ascii=False)
+    except RecursionError:  # it was written, but is too deep to be read
+        body = "(nested too deeply to be shown)"
     LOGGER.debug(
         "POST %s for %s, attempt %d, %d bytes: %s",
         redacted(address, *secrets),

@@ -87,7 +87,7 @@ def dollars(
     except ImportError:
         return None
     name = model.model_name.strip().lower().removeprefix("models/")
-    context = _context(model, service_tier)
+    whose, context = _whose(model), _context(model, service_tier)
     tokens = {
         "input_tokens": counts.input,
         "cache_read_tokens": counts.cached,
@@ -102,13 +102,15 @@ def dollars(
             name,
             genai_request_timestamp=when,
             price_context=context or None,
-            **_whose(model),
+            **whose,
         )
 
     try:
         found = priced()
         if not _is_meant(name, found.model.id):
             return None
+        if found.provider.id != whose.get("provider_id", found.provider.id):
+            return None  # a provider of a like name
         if any(not _has_variant(found.model, key, tier) for key, tier in context.items()):
             return None
         if getattr(found.model_price, "output_image_mtok", None) is not None:

@@ -210,7 +210,8 @@ class _Line:
                 return Waiting(None, "others are before it")
             requests = limits.requests_per_minute
             if requests is not None and len(self._sent) >= requests:
-                return Waiting(wait, f"{requests:,} requests a minute is the limit")
+                many = "request" if requests == 1 else "requests"
+                return Waiting(wait, f"{requests:,} {many} a minute is the limit")
             return Waiting(wait, f"{limits.tokens_per_minute or 0:,} tokens a minute is the limit")
 
     def _grant(self) -> None:

@@ -306,9 +306,8 @@ class RemoteModel(Model):
             return self._limits.ask()
         from agentcell.adapters.estimate import estimate_tokens
 
-        return self._limits.ask(
-            estimate_tokens(messages, self, tools=tools, settings=settings).tokens
-        )
+        found = estimate_tokens(messages, self, tools=tools, settings=settings, read_pdfs=False)
+        return self._limits.ask(found.tokens)
 
     async def _attempt(self, prepared: Prepared) -> AsyncGenerator[Iterable[Event]]:
         """Send once; yield what each event of the answer says."""
