@@ -19,8 +19,6 @@ SKELETON = """
 from agentcell import Model, ModelResponseType
 
 class MyModel(Model):
-    provider = "mine"
-
     def __init__(self, model_name, api_key, base_url=None):
         super().__init__(model_name=model_name, invoke_settings=None)
         self.key = api_key

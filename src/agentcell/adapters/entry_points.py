@@ -7,6 +7,7 @@ without a default is given what the variable ``MINE_API_KEY`` holds, or None.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import re
@@ -109,29 +110,38 @@ def model_of(named: Named, model_name: str, arguments: Mapping[str, Any]) -> Mod
         raise
     except (Exception, SystemExit) as error:
         raise _failed(named, model_name, _said(error)) from error
-    if not isinstance(model, Model):
-        raise no_model(named.name, named.package, model, model_name)
-    return model
+    return checked(model, named.name, named.package, model_name)
 
 
-def no_model(provider: str, source: str, made: object, model_name: str) -> ModelError:
-    """Return the error for a provider that makes something else than models.
+def checked(made: object, provider: str, source: str, model_name: str) -> Model:
+    """Return what a provider made, if it is a model; it bears the provider's name.
 
     Parameters
     ----------
+    made
+        Anything. A model whose class says no provider gets this one's, so that the name that
+        turns and answers tell can be asked for again.
     provider, source
         Its name, and who brought it.
-    made
-        What it made.
     model_name
         What it was asked for.
+
+    Raises
+    ------
+    ModelError
+        If it is no model.
     """
-    return ModelError(
-        f"The provider {provider!r} made a {type(made).__name__}; a Model was expected.",
-        fix=f"let it return a subclass of agentcell.Model (it comes from {source}).",
-        provider=provider,
-        model=model_name,
-    )
+    if not isinstance(made, Model):
+        raise ModelError(
+            f"The provider {provider!r} made a {type(made).__name__}; a Model was expected.",
+            fix=f"let it return a subclass of agentcell.Model (it comes from {source}).",
+            provider=provider,
+            model=model_name,
+        )
+    if made.provider == Model.provider:
+        with contextlib.suppress(AttributeError):  # a frozen one keeps the general name
+            made.provider = provider  # type: ignore[misc]  # for this object alone
+    return made
 
 
 def _factory(named: Named, model_name: str) -> Callable[..., Any]:

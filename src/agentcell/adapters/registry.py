@@ -220,9 +220,7 @@ def resolve(name: str | None = None, **constructor_arguments: Any) -> Model:
         module, _, attribute = factory.partition(":")
         factory = getattr(import_module(module), attribute)
     model = factory(model_name, **constructor_arguments)
-    if not isinstance(model, Model):
-        raise entry_points.no_model(info.name, info.source, model, model_name)
-    return model
+    return entry_points.checked(model, info.name, info.source, model_name)
 
 
 def locate(name: str) -> tuple[ProviderInfo, str]:
