@@ -179,6 +179,24 @@ def test_a_broken_entry_point_is_a_short_error_that_names_its_package(crowd: Pat
         assert "sk-abc" not in text
 
 
+def test_in_a_cell_a_broken_one_is_a_few_lines_and_the_next_cell_is_well(crowd: Path) -> None:
+    code = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "agentcell")
+print("first", shell.run_cell("%%agent unimportable/x\\nHi").success)
+print("second", shell.run_cell("%%agent mine/small\\nHi").success)
+shell.history_manager.end_session()
+"""
+    shown = run(crowd, code)
+
+    first = shown.partition("first False")[0]
+    assert "ModelError: The provider 'unimportable' of the package unimportable-models" in first
+    assert "Traceback" not in first
+    assert len(first.splitlines()) <= 15
+    assert "second True" in shown
+
+
 def test_a_name_that_nobody_can_write_is_told_with_its_package(tmp_path: Path) -> None:
     points = "[agentcell.adapters]\nmy models = mine_models:MyModel\nmine = mine_models:MyModel\n"
     install(tmp_path, "mine-models", points)

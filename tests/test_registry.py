@@ -175,6 +175,17 @@ def test_a_registered_provider_is_found_and_given_the_arguments() -> None:
     assert "echo/parrot" in models()
 
 
+def test_a_registered_model_without_a_provider_bears_the_name_it_was_asked_for_by() -> None:
+    class Plain(Model):
+        def invoke(self, *_: Any, **__: Any) -> dict[str, Any]:
+            raise NotImplementedError
+
+    registry.register("plain", Plain)
+
+    assert resolve("plain/x").name == "plain/x"
+    assert Plain("x").name == "custom/x"
+
+
 def test_a_registered_provider_can_be_the_one_whose_key_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
