@@ -10,6 +10,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -242,6 +244,20 @@ def test_pieces_of_any_length_join_to_the_base64_of_the_whole(more: int, times: 
     assert body.data() == b"<" + base64.b64encode(data) + b">"
     assert body.size_bytes == len(body.data())
     assert max(map(len, body.chunks())) <= READ_BYTES * 4 // 3
+
+
+def test_where_pybase64_is_missing_python_encodes() -> None:
+    code = (
+        "import sys, base64; sys.modules['pybase64'] = None\n"
+        "from agentcell.adapters.body import Body, Content\n"
+        "data = bytes(range(256)) * 2000\n"
+        "print(Body((Content.of_bytes(data),)).data() == base64.b64encode(data))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout == "True\n"
 
 
 def test_a_large_body_is_never_whole_in_memory(large_photo: Path) -> None:
