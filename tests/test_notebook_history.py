@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -76,7 +78,7 @@ def test_nothing_is_written_before_the_first_turn(opened: Opened, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
     assert facts[:3] == ((), (), None)
     with pytest.raises(HistoryError, match="no turn to take back"):
-        session.undo()
+        session.undo("main")
     assert list(tmp_path.iterdir()) == []
 
     session.ask("one")
@@ -294,6 +296,30 @@ def test_undo_takes_back_one_change_after_the_other(opened: Opened) -> None:
     assert seen == ["a2 b* c", "a2 b*", "a b", "a", ""]
 
 
+def test_undo_means_the_conversation_that_changed_last_or_the_one_that_is_named(
+    opened: Opened,
+) -> None:
+    session = opened()
+    for text, name in [("a", "main"), ("b", "side"), ("c", "main")]:
+        session.ask(text, cell_id=text, conversation=name)
+
+    assert session.undo("side").question == "b"
+    assert session.undo().question == "c"
+    assert session.history.undo().conversation == "main"
+    with pytest.raises(HistoryError, match="This notebook has no turn"):
+        session.undo()
+
+
+def test_undo_of_a_cell_that_moved_brings_it_back_where_it_was(opened: Opened) -> None:
+    session = opened()
+    session.ask("a", cell_id="a")
+    session.ask("a moved", cell_id="a", conversation="side")
+    session.undo()
+
+    assert session.conversations == ("main",)
+    assert marks(session) == "a"
+
+
 def test_undo_of_a_loop_s_first_question_brings_all_of_it_back(opened: Opened) -> None:
     session = opened()
     for part in (1, 2, 3):
@@ -338,7 +364,7 @@ def test_a_forgotten_turn_is_gone_from_the_files_with_its_picture(
 ) -> None:
     session = opened()
     session.ask("keep {x}", values={"x": photo(1, 500)}, cell_id="a")
-    session.ask("SECRET-ONE {y}", values={"y": photo(2, 500)}, cell_id="b")
+    session.ask("SECRET-ONE {y}" + "SECRET " * 5_000, values={"y": photo(2, 500)}, cell_id="b")
     session.ask("SECRET-TWO {y}", values={"y": photo(2, 500)}, cell_id="b")
     turn = session.turns[1]
     session.forget_turn(turn.id)
@@ -411,8 +437,10 @@ def test_how_an_attachment_went_out_holds_after_a_restart(opened: Opened) -> Non
 # -- renamed and copied notebooks ----------------------------------------------------------------
 
 
-def write_notebook(file: Path, *cells: str) -> None:
+def write_notebook(file: Path, *cells: str, later: float = 60) -> None:
+    """Save a notebook, some seconds from now."""
     file.write_text(json.dumps({"cells": [{"id": cell} for cell in cells]}), encoding="utf-8")
+    os.utime(file, (time.time() + later,) * 2)
 
 
 def test_a_renamed_notebook_keeps_its_history(opened: Opened, tmp_path: Path) -> None:
@@ -453,6 +481,44 @@ def test_another_notebook_begins_empty_whatever_its_file_holds(
     for number, content in enumerate(["{", "[]", '{"cells": [1]}', '{"cells": [{"id": "9"}]}']):
         (tmp_path / f"{number}.ipynb").write_text(content, encoding="utf-8")
         assert opened(f"{number}.ipynb").turns == ()
+
+
+def test_a_new_notebook_under_a_deleted_one_s_name_begins_empty(
+    opened: Opened, tmp_path: Path
+) -> None:
+    write_notebook(tmp_path / "a.ipynb", "cell-one", "cell-two")
+    first = opened()
+    first.ask("old {x}", values={"x": photo()}, cell_id="cell-one")
+    assert len(opened().turns) == 1
+    write_notebook(tmp_path / "a.ipynb", "cell-new")
+    second = opened()
+
+    assert asked(second, "new", cell_id="cell-new") == ["new"]
+    assert second.attachments == ()
+    second.restore("last")
+    assert marks(second) == "old [x_1 x] new"
+    second.ask("old again", cell_id="cell-one")
+    assert [turn.question for turn in second.turns if "old" in turn.question] == ["old again"]
+
+
+def test_a_notebook_that_was_not_saved_yet_is_no_other_one(opened: Opened, tmp_path: Path) -> None:
+    write_notebook(tmp_path / "a.ipynb", later=0)  # JupyterLab makes it without cells
+    opened().ask("one", cell_id="cell-one")
+
+    assert [turn.question for turn in opened().turns] == ["one"]
+
+
+def test_a_notebook_whose_file_names_no_cells_begins_anew_each_time(
+    opened: Opened, tmp_path: Path
+) -> None:
+    opened().ask("one", cell_id="random-id-1")
+    (tmp_path / "a.ipynb").write_text('{"cells": [{"source": "x"}]}', encoding="utf-8")
+    os.utime(tmp_path / "a.ipynb", (time.time() + 60,) * 2)
+    second = opened()
+    second.ask("two", cell_id="random-id-2")
+
+    assert marks(second) == "two"
+    assert [run.question for run in second.history.former_runs] == ["one"]
 
 
 # -- how much goes out ---------------------------------------------------------------------------
@@ -694,6 +760,15 @@ def test_messages_that_are_inserted_become_turns() -> None:
 def test_a_wrong_number_of_turns_is_told(wrong: Any) -> None:
     with pytest.raises(HistoryError, match="max_turns is"):
         NotebookHistory(max_turns=wrong)
+
+
+def test_half_a_character_in_a_name_loses_nothing(opened: Opened) -> None:
+    session = opened()
+    session.ask("one", conversation="a\ud800", cell_id="\udfff")
+    session.ask("one again", conversation="a\ud800", cell_id="\udfff")
+
+    assert [turn.question for turn in session.conversation("a\ud800").turns] == ["one again"]
+    assert session.conversations == ("a\ufffd",)
 
 
 # -- what is in the files ------------------------------------------------------------------------

@@ -7,6 +7,7 @@ whatever it is, becomes one `Turn`.
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
@@ -66,6 +67,7 @@ class Session:
         self._models = ModelsByName(model)
         self.history = history if isinstance(history, NotebookHistory) else NotebookHistory(history)
         self._known: Attachments | None = None
+        self._reading = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._stale_listeners: list[Callable[[Mapping[str, bool]], None]] = []
         self.recorder = Recorder()
@@ -139,6 +141,11 @@ class Session:
         """Every attachment that the session knows, in the order in which they came."""
         return self._attachments.blocks
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of all attachments; their contents are not read for it."""
+        return self._attachments.names
+
     def attach(
         self, asset: MediaAsset, *, name: str = "image", label: str = "", place: str = ""
     ) -> str:
@@ -184,20 +191,20 @@ class Session:
 
     # -- what is taken back, brought back, forgotten ----------------------------------------
 
-    def undo(self, conversation: str = MAIN) -> Turn:
-        """Take back a conversation's last change, and return the turn that is gone with it.
+    def undo(self, conversation: str | None = None) -> Turn:
+        """Take back the last change, and return the turn that is gone with it.
 
         A turn that it had replaced comes back.
 
         Parameters
         ----------
         conversation
-            Its name.
+            Its name; None: that which changed last.
 
         Raises
         ------
         HistoryError
-            If it has no turn.
+            If there is no turn.
         """
         change = self.history.undo(conversation)
         self._changed(change)
@@ -274,9 +281,10 @@ class Session:
 
     @property
     def _attachments(self) -> Attachments:
-        if self._known is None:
-            self._known = Attachments(self.history)
-        return self._known
+        with self._reading:
+            if self._known is None:
+                self._known = Attachments(self.history)
+            return self._known
 
     # -- one turn ---------------------------------------------------------------------------
 
@@ -366,6 +374,8 @@ class Session:
         earlier = self.history.past(conversation, cell_id, part, fresh=fresh)
         past = past_messages(earlier.turns, known.forgotten)
         known.learn(media_blocks(past))
+        for block in media_blocks([{"content": list(earlier.skills)}]):
+            known.tags.adopt(block.tag, block.fingerprint)
         if earlier.is_cut:
             past = with_mentioned(past, known.block)
         sent = {block.fingerprint: block.tag for block in media_blocks(past)}

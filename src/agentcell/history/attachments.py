@@ -63,9 +63,14 @@ class Attachments:
             found = [self._block(tag) for tag in self._known()]
             return tuple(block for block in found if block is not None)
 
-    def __len__(self) -> int:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tags of `blocks`; nothing is read for them."""
         with self._lock:
-            return len(self._known())
+            return tuple(self._known())
+
+    def __len__(self) -> int:
+        return len(self.names)
 
     def block(self, tag: str) -> MediaMessageBlock | None:
         """Return the attachment of that tag; None if there is none that may go out."""

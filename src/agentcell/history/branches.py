@@ -32,35 +32,43 @@ class FormerRun:
     question: str
 
 
-def undo(store: TurnStore, name: str) -> Change:
-    """Take back the last change of a conversation: its turn goes, and what it replaced comes back.
+def undo(store: TurnStore, name: str | None = None) -> Change:
+    """Take back the last change: its turn goes, and what it replaced comes back.
+
+    Parameters
+    ----------
+    name
+        Of a conversation; None: of that which changed last.
 
     Raises
     ------
     HistoryError
-        If the conversation has no turn.
+        If there is no turn.
     """
     with store.changing():
         found = [
-            (changed, number, place, part)
-            for one in store.ids(name)
-            for changed, number, place, part in store.database.read(
+            (*row, one)
+            for one in (store.names() if name is None else (name,))
+            for conversation in store.ids(one)
+            for row in store.database.read(
                 "SELECT changed, seq, place, part FROM turn INDEXED BY turn_changed"
                 " WHERE conversation = ? AND state = 0 ORDER BY changed DESC LIMIT 1",
-                one,
+                conversation,
             )
         ]
         if not found:
+            where = "This notebook" if name is None else f"The conversation '{name[:80]}'"
             raise HistoryError(
-                f"The conversation '{name[:80]}' has no turn to take back.",
-                fix="see %agent history for what is there.",
+                f"{where} has no turn to take back.", fix="see %agent history for what is there."
             )
-        _, number, place, part = max(found)
-        store.database.write("UPDATE turn SET state = ? WHERE seq = ?", UNDONE, number)
-        store.database.write(
+        _, number, place, part, conversation = max(found)
+        write = store.database.write
+        write("UPDATE turn SET state = ? WHERE seq = ?", UNDONE, number)
+        write(
             "UPDATE turn SET state = ?, replaced_by = NULL WHERE replaced_by = ?", IN_FORCE, number
         )
-    return Change(store.bodies.load([number])[0], store.marks(name, (place, part)))
+    marks = store.marks(conversation, (place, part))
+    return Change(store.bodies.load([number])[0], conversation, marks)
 
 
 def versions(store: TurnStore, turn_id: str) -> list[Turn]:
@@ -114,7 +122,7 @@ def restore(store: TurnStore, turn_id: str) -> Change:
             number,
         )[0]
     place: Spot = (spot[0], spot[1])
-    return Change(store.bodies.load([number])[0], store.marks(name, place))
+    return Change(store.bodies.load([number])[0], name, store.marks(name, place))
 
 
 def forget(store: TurnStore, turn_id: str) -> Turn:

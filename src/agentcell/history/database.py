@@ -14,6 +14,7 @@ from typing import Any
 
 from agentcell.errors import HistoryError
 from agentcell.history.schema import STEPS
+from agentcell.safe_text import whole_characters
 
 WAIT = 5.0
 """Seconds to wait for another kernel that writes."""
@@ -66,8 +67,7 @@ class Database:
         statement, values
             SQL, and what its question marks stand for.
         """
-        with self._lock:
-            return self._connection.execute(statement, values).fetchall()
+        return self._done(statement, values).fetchall()
 
     def write(self, statement: str, *values: Any) -> int:
         """Carry out a statement and return how many rows it changed.
@@ -77,8 +77,15 @@ class Database:
         statement, values
             As for `read`.
         """
+        return self._done(statement, values).rowcount
+
+    def _done(self, statement: str, values: tuple[Any, ...]) -> sqlite3.Cursor:
         with self._lock:
-            return self._connection.execute(statement, values).rowcount
+            try:
+                return self._connection.execute(statement, values)
+            except UnicodeEncodeError:  # half a character in a name
+                whole = [whole_characters(one) if isinstance(one, str) else one for one in values]
+                return self._connection.execute(statement, whole)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -151,7 +158,7 @@ def _set_up(connection: sqlite3.Connection, steps: Sequence[Sequence[str]]) -> N
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")  # a turn that was written outlives a power cut
-    connection.execute("PRAGMA secure_delete=FAST")
+    connection.execute("PRAGMA secure_delete=ON")
     if version < len(steps):
         _migrate(connection, steps)
 

@@ -191,18 +191,18 @@ class NotebookHistory(HistoryProvider):
 
     # -- taken back, brought back, forgotten ------------------------------------------------
 
-    def undo(self, name: str = MAIN) -> Change:
-        """Take back a conversation's last change; what its turn had replaced comes back.
+    def undo(self, name: str | None = None) -> Change:
+        """Take back the last change; what its turn had replaced comes back.
 
         Parameters
         ----------
         name
-            Of the conversation.
+            Of a conversation; None: of that which changed last.
 
         Raises
         ------
         HistoryError
-            If the conversation has no turn.
+            If there is no turn.
         """
         return self._shelf.work(lambda store: branches.undo(store, name))
 

@@ -1,17 +1,26 @@
 """A notebook that a database does not know → the history that its cells have under another name.
 
 Cells keep their ids when a notebook is renamed or copied. If the file of the former name is gone,
-the history goes by the new name; if it is still there, the copy begins with a copy of it.
+the history goes by the new name; if it is still there, the copy begins with a copy of it. A name
+may also come again, with another notebook: then what the name stands for becomes a former life of
+the kernel, which can be restored.
 """
 
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
 from agentcell.history.database import Database
 from agentcell.history.store import TurnStore
+
+_WRITING = 5.0
+"""Seconds that an answer may take to be in the file, and clocks may differ."""
+
+_MOST_LOOKED_FOR = 50
+"""As many cells, of the first and of the last, tell whether a notebook is the one that asked."""
 
 
 def find_former_name(store: TurnStore, folder: Path) -> None:
@@ -42,6 +51,52 @@ def find_former_name(store: TurnStore, folder: Path) -> None:
         else:
             statement = "UPDATE notebook SET name = ? WHERE id = ?"
             store.database.write(statement, store.notebook, former)
+
+
+def set_aside_another_s(store: TurnStore, folder: Path) -> None:
+    """Make the turns of cells a former life's, if none of the cells is in the notebook's file.
+
+    So it is with a new notebook under the name of one that was deleted; and with one of an old
+    format, whose cells get other ids each time it is opened. Cells that asked after the file was
+    written last are not looked for: they may not be saved yet.
+    """
+    file = folder / store.notebook
+    try:
+        cells = _asking_cells(store, file.stat().st_mtime - _WRITING)
+        content = file.read_bytes() if cells else b""
+    except OSError:
+        return
+    if not cells or any(cell.encode() in content for cell in cells):
+        return
+    run, notebook = uuid.uuid4().hex, store.notebook_id()
+    with store.changing():
+        write = store.database.write
+        began = store.database.read(
+            "SELECT min(ended) FROM turn JOIN conversation c ON c.id = conversation"
+            " WHERE c.notebook = ? AND c.run = ''",
+            notebook,
+        )[0][0]
+        write("INSERT INTO run VALUES (?, ?, ?)", notebook, run, began)
+        for table in ("conversation", "attachment"):
+            write(f"UPDATE {table} SET run = ? WHERE notebook = ? AND run = ''", run, notebook)
+    store.forget_names()
+
+
+def _asking_cells(store: TurnStore, until: float) -> list[str]:
+    """Return some of the cells whose turns are in force, and ended before a time."""
+    found: list[str] = []
+    rows = store.database.read(
+        "SELECT id FROM conversation WHERE notebook = ? AND run = ''", store.notebook_id()
+    )
+    for (conversation,) in rows:
+        for order in ("", "DESC"):
+            cells = store.database.read(
+                "SELECT cell, ended FROM turn INDEXED BY turn_order WHERE conversation = ? AND state = 0"
+                f" ORDER BY place {order}, part {order} LIMIT ?",
+                *(conversation, _MOST_LOOKED_FOR),
+            )
+            found += [cell for cell, ended in cells if ended < until]
+    return found
 
 
 def cell_ids(file: Path) -> frozenset[str]:

@@ -17,7 +17,7 @@ from agentcell.errors import HistoryError
 from agentcell.history.bodies import JsonBodies
 from agentcell.history.database import Database
 from agentcell.history.kept_assets import KeptAssets
-from agentcell.history.renamed import find_former_name
+from agentcell.history.renamed import find_former_name, set_aside_another_s
 from agentcell.history.rescue import (
     Moved,
     is_damage,
@@ -138,6 +138,7 @@ class Shelf:
         with contextlib.suppress(*_TROUBLE):  # of no matter for the turns
             store.clean()
         find_former_name(store, home.parent)
+        set_aside_another_s(store, home.parent)
         return store
 
     def _memory(self) -> TurnStore:
@@ -166,10 +167,11 @@ class Shelf:
             else:
                 return
         former = self._store or self._readable(home)
-        self.folder = None
-        self._store = self._memory()
+        memory = self._memory()
         if former is not None:
-            move_turns(former, self._store)
+            move_turns(former, memory)
+        self._store, self.folder = memory, None
+        if former is not None:
             former.database.close()
         self._say(
             f"The conversation is kept in memory only, until this kernel ends:"

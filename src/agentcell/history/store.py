@@ -45,12 +45,15 @@ class Change:
     ----------
     turn
         The turn that came, went or came back; None if nothing was to be done.
+    conversation
+        The name of its conversation.
     stale
         The turns whose mark may be another now, by their ids: whether they are stale. No more
         than the next 1,000.
     """
 
     turn: Turn | None = None
+    conversation: str = ""
     stale: Mapping[str, bool] = field(default_factory=dict)
 
 
@@ -284,7 +287,7 @@ class TurnStore:
             self._attach(turn, number, blocks, [block.fingerprint for block in skills])
         self.bodies.remember(number, turn)
         spot = (place, turn.part)
-        return Change(turn, {} if place == number else self.marks(name, spot))
+        return Change(turn, name, {} if place == number else self.marks(name, spot))
 
     def marks(self, name: str, after: Spot) -> dict[str, bool]:
         """Return which of the turns after a place are stale, by their ids."""
@@ -300,9 +303,13 @@ class TurnStore:
             with self.database.transaction():
                 yield
         except BaseException:
-            self._ids.clear()
-            self._notebook_id = None
+            self.forget_names()
             raise
+
+    def forget_names(self) -> None:
+        """Look up the numbers of the notebook and its conversations anew."""
+        self._ids.clear()
+        self._notebook_id = None
 
     def next_change(self) -> int:
         """Return the number of a change that begins."""

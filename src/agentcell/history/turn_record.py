@@ -92,17 +92,24 @@ class TurnRecord:
         error: BaseException | None,
         _: TracebackType | None,
     ) -> None:
+        try:
+            self._close(kind, error)
+        except KeyboardInterrupt:  # also then the turn is kept
+            self._close(kind, error)
+            raise
+
+    def _close(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
         if kind is None:
             try:
                 message = self._whole_answer()
             except Exception as broken:
-                self._end(self._failed(broken))
+                self._commit(self._failed(broken))
                 raise
-            self._end(self._turn("complete", message=message))
+            self._commit(self._turn("complete", message=message))
         elif isinstance(error, Exception):
-            self._end(self._failed(error))
+            self._commit(self._failed(error))
         else:  # an interrupt, a cancelled task, a closed iterator
-            self._end(self._turn("interrupted"))
+            self._commit(self._turn("interrupted"))
 
     def _whole_answer(self) -> Message | None:
         if self.added:
@@ -150,13 +157,6 @@ class TurnRecord:
         if any(one["content"] == text for one in rounds if one.get("tool_calls")):
             text = ""  # what was said before the calls, not after them
         return [*rounds, {"role": "assistant", "content": text}] if text else rounds
-
-    def _end(self, turn: Turn) -> None:
-        try:
-            self._commit(turn)
-        except KeyboardInterrupt:
-            self._commit(turn)
-            raise
 
 
 def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
