@@ -236,6 +236,26 @@ def test_encoded_data_is_searched_for_long_parts_only(tmp_path: Path) -> None:
     assert places(scan(path, KEYS)) == [(3, "source", "a part of OPENAI_API_KEY")]
 
 
+def test_digests_and_ids_do_not_hold_a_part_of_a_key_by_chance(tmp_path: Path) -> None:
+    key = KEYS["AZURE_API_KEY"]
+    digest = f"{random_text(29, '0123456789abcdef')}{key[3:9]}{random_text(29, '0123456789abcdef')}"
+    clean = notebook(tmp_path, code(f"sha256:{digest}\n{digest[:32]}"), id=digest)
+
+    assert scan(clean, KEYS) == []
+    for text in (key, f"a{key[3:9]}", f"key {key[:20]}", f"{digest}{key[4:16]}"):
+        assert len(scan(notebook(tmp_path, code(text)), KEYS)) == 1
+
+
+def test_an_address_that_was_signed_for_a_while_holds_no_key(tmp_path: Path) -> None:
+    signer = f"AKIA{random_text(14, string.ascii_uppercase)}7A"
+    address = (
+        f"https://b.example/a.png?X-Amz-Credential={signer}%2F20241130&AWSAccessKeyId={signer}"
+    )
+
+    assert scan(notebook(tmp_path, code(address)), KEYS) == []
+    assert len(scan(notebook(tmp_path, code(f"id={signer}")), KEYS)) == 1
+
+
 def test_a_picture_is_searched_for_long_parts_also_in_what_it_carries(tmp_path: Path) -> None:
     path = notebook(
         tmp_path,
@@ -264,11 +284,13 @@ def test_a_key_that_nobody_here_knows_is_found_by_its_shape(
         tmp_path,
         code(f"x = '{text}'"),
         code("", shown(text__html=f"data:text/html;base64,{in_base64(f'<p>{text}</p>', 4)}")),
+        code("", shown(text__csv=base64.encodebytes(f"a,{text},b,{'c' * 99}".encode()).decode())),
     )
 
     assert [(f.cell, f.what) for f in scan(path, {})] == [
         (1, f"shape of: {kind}"),
         (2, f"shape of: {kind}"),
+        (3, f"shape of: {kind}"),
     ]
 
 
@@ -366,7 +388,8 @@ def test_other_peoples_packages_and_gits_store_are_left_out(tmp_path: Path) -> N
         (tmp_path / place).write_text(PIECE, encoding="utf-8")
     (tmp_path / "env/pyvenv.cfg").write_text("", encoding="utf-8")
     (tmp_path / "loop").symlink_to(tmp_path)
-    os.mkfifo(tmp_path / "pipe")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
 
     assert search([tmp_path], KEYS).files == 0
 

@@ -26,7 +26,7 @@ _SHAPES = (
     ("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{36,}"),
     ("GitHub token", ("github_pat_",), r"[A-Za-z0-9_]{40,}"),
     ("Hugging Face token", ("hf_",), r"[A-Za-z0-9]{30,}"),
-    ("AWS key id", ("AKIA", "ASIA"), r"[A-Z0-9]{16}"),
+    ("AWS key id", ("AKIA", "ASIA"), r"(?<!Credential=....)(?<!KeyId=....)[A-Z0-9]{16}"),
     ("Groq key", ("gsk_",), r"[A-Za-z0-9]{32,}"),
     ("xAI key", ("xai-",), r"[A-Za-z0-9]{32,}"),
     ("Perplexity key", ("pplx-",), r"[A-Za-z0-9]{32,}"),
@@ -36,7 +36,8 @@ _SHAPES = (
     ("Stripe key", ("sk_live_", "rk_live_"), r"[A-Za-z0-9]{20,}"),
     ("GitLab token", ("glpat-",), r"[A-Za-z0-9_-]{20,}"),
 )
-"""Whose it is, how it begins, and what follows."""
+"""Whose it is, how it begins, and what follows. An address that was signed for a while names its
+signer in the open: that is no key to hide."""
 
 
 @cache

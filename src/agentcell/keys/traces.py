@@ -26,10 +26,14 @@ LONG_RUN = 12
 """The same in encoded data: 64 ** 6 and 16 ** 6 are small beside a picture's length, 16 ** 12 is
 not."""
 
-_ENCODED = re.compile(rb"(?<![A-Za-z0-9+/=_-])(?:[A-Za-z0-9+/=_-]{60,}(?:\r?\n)?){4,}")
-"""Stretches that no prose, code or log holds: Base64 and hexadecimal data, whole or in lines."""
+_ENCODED = re.compile(
+    rb"(?<![A-Za-z0-9+/=_-])(?:(?:[A-Za-z0-9+/=_-]{60,}(?:\r?\n)?){4,}"
+    rb"|[0-9a-f]{8}[0-9a-f-]{24,}(?![A-Za-z0-9+/=_]))"
+)
+"""Stretches that no prose, code or log holds: Base64 data, whole or in lines, and digests and ids
+in hexadecimal."""
 
-_SHORTEST_ENCODED = 240
+_SHORTEST_ENCODED = 32
 
 _COMMON = "T3BlbkFJ"
 """Stands in the middle of every key of OpenAI's that is not of the newest kind."""

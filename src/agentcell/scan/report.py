@@ -2,10 +2,11 @@
 
 What counts:
 
-- any run of six characters of a known key's secret part, also in Base64, percent-encoded or
-  JSON-escaped;
-- in pictures, other data, and unbroken stretches of 240 characters and more, a run of twelve:
-  six characters come up there by chance (in 10 MB of Base64 with one key about once in 40 files);
+- any run of six characters of a known key's secret part (what follows ``sk-proj-`` and the like),
+  also in Base64, percent-encoded, escaped as in JSON, HTML or Python, or broken by colours;
+- in pictures, other data, unbroken stretches of Base64 and in hexadecimal digests and ids, a run
+  of twelve: there six characters come up by chance (in 10 MB of Base64 with a key of 156
+  characters in one file of 40; in 1,000 digests with a hexadecimal key in one of 10);
 - any string shaped as services make their keys (`agentcell.keys.shapes`), known or not.
 """
 

@@ -23,7 +23,9 @@ _GAP = "\n\0\n"
 _ANSI = re.compile(r"\x1b\[[0-9;:]*[A-Za-z]")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ESCAPE = re.compile(r"\\u00([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\(/)")
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,}")
+_BASE64 = re.compile(r"([A-Za-z0-9+/_-][A-Za-z0-9+/_\r\n-]{23,})={0,2}")
+_ENCODED_FOLLOWS = "base64,"
+"""What stands before data in an address that holds it."""
 
 
 class Searcher:
@@ -125,9 +127,8 @@ class Searcher:
         }
 
     def _kinds(self, text: str) -> dict[str, str]:
-        found = {shape.kind for shape in shapes(text)}
-        for match in _BASE64.finditer(text) if len(text) < _TOGETHER else ():
-            found |= {shape.kind for shape in shapes(_from_base64(match.group()))}
+        decoded = "\n".join(_decoded(text))
+        found = {shape.kind for part in (text, decoded) for shape in shapes(part)}
         return {kind: f"shape of: {kind}" for kind in sorted(found)}
 
 
@@ -150,7 +151,21 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(code, 16)) if code else "/"
 
 
+def _decoded(text: str) -> Iterator[str]:
+    """Yield what is in Base64: all of a piece, or what follows ``base64,`` in an address."""
+    for whole in text.split(_GAP):
+        if match := _BASE64.fullmatch(whole.strip()):
+            yield _from_base64(match[1])
+    place = text.find(_ENCODED_FOLLOWS)
+    while place >= 0:
+        place += len(_ENCODED_FOLLOWS)
+        if match := _BASE64.match(text, place):
+            yield _from_base64(match[1])
+        place = text.find(_ENCODED_FOLLOWS, place)
+
+
 def _from_base64(text: str) -> str:
+    text = "".join(text.split())
     whole = text[: len(text) // 4 * 4]  # the last bytes of a key may be cut: its shape is seen
     try:
         return base64.b64decode(whole.translate(_STANDARD)).decode("latin-1")
