@@ -8,12 +8,12 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agentcell.adapters.events import Usage
 from agentcell.assets.prepare import Form
 from agentcell.errors import HistoryError, HistoryWarning
-from agentcell.history import branches
+from agentcell.history import attachment_table, branches
 from agentcell.history.branches import FormerRun
 from agentcell.history.conversations import Conversation
 from agentcell.history.merge import copied
@@ -23,6 +23,8 @@ from agentcell.history.shelf import Shelf
 from agentcell.history.store import Change, TurnStore
 from agentcell.history.turns import Turn, past_messages
 from agentcell.messages import MediaMessageBlock, Message
+
+_T = TypeVar("_T")
 
 MAIN = "main"
 """The conversation that a cell belongs to when it names none."""
@@ -271,7 +273,7 @@ class NotebookHistory(HistoryProvider):
 
     def tags(self) -> list[tuple[str, str]]:
         """Return tag and fingerprint of each attachment, in the order in which they came."""
-        return self._shelf.work(lambda store: store.tags())
+        return self._shelf.work(attachment_table.tags)
 
     def block(self, tag: str) -> MediaMessageBlock | None:
         """Return an attachment; None if there is none of that tag, or its content is gone.
@@ -281,7 +283,7 @@ class NotebookHistory(HistoryProvider):
         tag
             Whole: ``[receipt_1 Receipt]``.
         """
-        return self._shelf.work(lambda store: store.block(tag))
+        return self._shelf.work(lambda store: attachment_table.block(store, tag))
 
     def content(self, fingerprint: str) -> bytes | None:
         """Return an attachment's content; None if it is not here.
@@ -303,12 +305,12 @@ class NotebookHistory(HistoryProvider):
         fingerprint
             See `MediaAsset.fingerprint`.
         """
-        return self._shelf.work(lambda store: store.form(name, fingerprint))
+        return self._shelf.work(lambda store: attachment_table.form(store, name, fingerprint))
 
     @property
     def forgotten(self) -> frozenset[str]:
         """Fingerprints of attachments that must not go out again."""
-        return self._shelf.work(lambda store: store.forgotten())
+        return self._shelf.work(attachment_table.forgotten)
 
     def set_forgotten(self, fingerprint: str, *, forgotten: bool = True) -> None:
         """Keep in mind that an attachment must not go out again, or that it may.
@@ -320,71 +322,15 @@ class NotebookHistory(HistoryProvider):
         forgotten
             Which of the two.
         """
-        self._shelf.work(lambda store: store.set_forgotten(fingerprint, forgotten=forgotten))
-
-    # -- as an agent's history --------------------------------------------------------------
-
-    def get_messages(self, query: str | None = None, *, top_k: int = -1) -> list[Message]:
-        """Return the last messages of the conversation, oldest first.
-
-        Parameters
-        ----------
-        query
-            Not used by this provider.
-        top_k
-            How many messages; -1 means those of the last `max_turns` turns, 0 all.
-        """
-        del query
-        most = self.max_turns if top_k == -1 else 0
-        past = self._shelf.work(lambda store: store.past(self.main, None, most=most))
-        with self._lock:
-            messages = [*past_messages(past.turns, self.forgotten), *map(copied, self._pending)]
-        messages = messages[max(0, len(messages) - top_k) :] if top_k > 0 else messages
-        while messages and messages[0].get("role") == "tool":
-            del messages[0]
-        return messages if top_k >= -1 else []
-
-    def insert(self, role: str, response: Any, **parts: Any) -> None:
-        """Add one message; with the answer, a question becomes a turn.
-
-        Parameters
-        ----------
-        role, response, parts
-            As for `HistoryMemory.insert`.
-        """
-        self.extend([{"role": role, "content": response, **parts}])
-
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Add several messages at once.
-
-        Parameters
-        ----------
-        messages
-            Each a dict with ``role`` and ``content``.
-        """
-        with self._lock:
-            for message in map(copied, messages):
-                if message["role"] == "user" and self._pending:
-                    self._keep("interrupted")
-                self._pending.append(message)
-                if message["role"] == "assistant" and not message.get("tool_calls"):
-                    self._keep("complete")
+        self._shelf.work(
+            lambda store: attachment_table.set_forgotten(
+                store, fingerprint, is_forgotten=forgotten
+            )
+        )
 
     def close(self) -> None:
         """Let go of the files; they are opened again when they are needed."""
         self._shelf.close()
-
-    def _keep(self, status: Any) -> None:
-        messages: Sequence[Message] = tuple(self._pending)
-        turn = Turn(
-            id=uuid.uuid4().hex[:12],
-            cell_id=None,
-            messages=tuple(messages),
-            status=status,
-            model="",
-        )
-        self.put(self.main, turn)
-        self._pending = []
 
 
 def _restored(store: TurnStore, name: str) -> Change | FormerRun:

@@ -46,6 +46,8 @@ def turn_to_json(turn: Turn, store: AssetStore) -> str:
         record["skills"] = to_record(skills, store)["content"]
     if turn.forms:
         record["forms"] = {one: [form.detail, form.pdf_as] for one, form in turn.forms.items()}
+    if turn.imported:
+        record["imported"] = True
     if turn.usage is not None:
         record["usage"] = usage_record(turn.usage)
     if turn.citations:
@@ -75,6 +77,8 @@ def turn_from_json(text: str, store: AssetStore, missing: Missing | None = None)
             more["skills"] = tuple(kept["content"])
         elif skills is not None:
             more["skills"] = ()
+        if record.get("imported"):
+            more["imported"] = True
         if forms := record.get("forms"):
             more["forms"] = {one: Form(detail=f[0], pdf_as=f[1]) for one, f in forms.items()}
         if usage := record.get("usage"):

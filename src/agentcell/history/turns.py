@@ -56,6 +56,8 @@ class Turn:
         The last change of the session that its question saw.
     stale
         Whether a turn before it was asked again after it: this one still follows the former.
+    imported
+        Whether it was read from a saved notebook, in which anyone may have written it.
     """
 
     id: str
@@ -76,6 +78,7 @@ class Turn:
     at: float = 0.0
     follows: int = 0
     stale: bool = False
+    imported: bool = False
 
     @property
     def question(self) -> str:
