@@ -12,16 +12,17 @@ import pydantic
 import pytest
 
 import wire
-from agent_kit import png
+from agent_kit import pdf, png
 from agentcell.adapters.anthropic import AnthropicModel
 from agentcell.adapters.events import TextDelta, ThinkingDelta, ToolCallDelta
 from agentcell.adapters.gemini import GeminiModel
+from agentcell.adapters.local import LocalModel
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.agents.exchange import ToolFinished
 from agentcell.agents.tools import tool
-from agentcell.assets.asset import ImageAsset
+from agentcell.assets.asset import ImageAsset, PdfAsset
 from agentcell.errors import (
     AgentError,
     AnswerError,
@@ -42,6 +43,10 @@ WEATHER = Call("weather", '{"town": "Oslo"}')
 def weather(town: str) -> str:
     """Tell the weather."""
     return f"rain in {town}"
+
+
+def red_bill() -> PdfAsset:
+    return PdfAsset.from_bytes(pdf("TOTAL 27.95"))
 
 
 def draw() -> ImageAsset:
@@ -124,6 +129,60 @@ def test_a_tool_that_raises_is_told_to_the_model_and_the_turn_goes_on() -> None:
     assert finished.is_error
     assert model.requests[1].messages[-1]["content"] == "Error: KeyError: 'shelf'"
     assert session.turns[0].answer == "It is broken."
+
+
+@pytest.mark.parametrize("leaves", [SystemExit(3), StopIteration("gone")])
+def test_a_tool_cannot_end_the_process_or_the_loop(leaves: BaseException) -> None:
+    def leave() -> str:
+        """Leave."""
+        raise leaves
+
+    model = FakeModel(Call("leave"), "Stayed.", Call("leave"), "Stayed again.")
+    session = Session(model)
+
+    assert session.ask("?", tools=[leave]) == "Stayed."
+    assert asyncio.run(session.aask("?", tools=[leave])) == "Stayed again."
+    assert model.requests[1].messages[-1]["content"].startswith("Error: ")
+    assert model.requests[3].messages[-1]["content"].startswith("Error: ")
+
+
+def test_a_result_without_end_is_cut_and_says_so() -> None:
+    def read() -> str:
+        """Read."""
+        return "x" * 500_000
+
+    model = FakeModel(Call("read"), "Long.")
+    Session(model).ask("?", tools=[read])
+
+    content = model.requests[1].messages[-1]["content"]
+    assert content.endswith("\n(Cut here: 100,000 characters more. Ask for less at once.)")
+    assert len(content) < 400_100
+
+
+def test_a_model_that_takes_no_pictures_is_told_what_a_tool_returned() -> None:
+    seeing, blind = FakeModel(Call("draw"), "Red."), FakeModel(capabilities=ModelCapabilities())
+    session = Session(seeing)
+    session.ask("Draw.", tools=[draw])
+    session.ask("Which colour?", model=blind)
+    session.ask(
+        "Draw again.",
+        model=FakeModel(Call("draw"), "?", capabilities=ModelCapabilities()),
+        tools=[draw],
+    )
+
+    (result,) = (m for m in blind.requests[0].messages if m["role"] == "tool")
+    assert "cannot be shown" in result["content"]
+    assert "[draw_1 red.png]" in result["content"]
+
+
+def test_the_embedded_reader_goes_on_after_rounds_of_another_model() -> None:
+    session = Session(FakeModel(WEATHER, "It rains."))
+    session.ask("?", tools=[weather])
+    model = LocalModel(speak=False)
+
+    answer = session.ask("What is the total?", model=model, attach={"bill": red_bill()})
+
+    assert "27.95" in answer
 
 
 def test_a_picture_from_a_tool_is_an_attachment_of_the_session() -> None:

@@ -194,6 +194,14 @@ def test_a_model_without_tools_refuses_them(shell: InteractiveShell) -> None:
     assert isinstance(cell.error, Unsupported)
 
 
+def test_quiet_shows_the_answer_alone(shell: InteractiveShell) -> None:
+    shell.user_ns["weather"] = weather
+    say(WEATHER, "It rains.")
+    cell = Shown(shell, "%%agent -q -T weather\n?")
+
+    assert [one["text/plain"] for one in cell.outputs] == ["It rains."]
+
+
 # -- what tools return and how they fail ---------------------------------------------------------
 
 

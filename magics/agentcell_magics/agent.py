@@ -195,7 +195,10 @@ class AskMagics(Magics):
 
     def _run(self, request: Request, options: AgentOptions) -> None:
         display = TurnDisplay(
-            request, updates=can_update(self.shell), prints=is_terminal(self.shell)
+            request,
+            updates=can_update(self.shell),
+            prints=is_terminal(self.shell),
+            quiet=bool(options.quiet),
         )
 
         def end(note: str) -> bool:

@@ -286,7 +286,7 @@ class AsyncAnswer:
         """Return all that the display shows now: tools, answer, how it stands."""
         answer = answer or (self._session.answer(self.request) if self.done else None)
         parts: list[Bundle] = []
-        if self._calls:
+        if self._calls and not self._quiet:
             parts.append(
                 cards.tool_calls(self._calls, unfinished="stopped" if self.done else "running")
             )

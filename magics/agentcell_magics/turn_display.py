@@ -29,12 +29,17 @@ class TurnDisplay:
         What is asked.
     updates, prints
         See `LiveAnswer`.
+    quiet
+        Whether answers are shown alone, without the tools' lines.
     """
 
-    def __init__(self, request: Request, *, updates: bool, prints: bool = False) -> None:
+    def __init__(
+        self, request: Request, *, updates: bool, prints: bool = False, quiet: bool = False
+    ) -> None:
         self._request = request
         self._updates = updates and not prints
         self._prints = prints
+        self._quiet = quiet
         self._tags = [block.tag for block in media_blocks(request.messages)]
         self._live = self._new_answer(prints=prints)
         self._tools: ToolLines | None = None
@@ -85,6 +90,10 @@ class TurnDisplay:
         self._live.add(text)
 
     def _start(self, call: ToolCall) -> None:
+        if self._quiet:
+            if self._live.text.strip():
+                self._live.add("\n\n")
+            return
         if self._held:
             self._live.add("".join(self._held))
             self._held.clear()

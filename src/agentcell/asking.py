@@ -61,14 +61,17 @@ def asked(
     commit
         See `TurnRecord`.
     """
-    record = TurnRecord(request.turn, commit)
+    record, model = TurnRecord(request.turn, commit), request.model
     with record:
-        model = request.model
-        if request.tools or request.schema:
-            events: Any = streamed(model, _steps(request, record, tags), request.approve)
-        else:
-            events = _closable(model.stream(request.outgoing, None, request.settings))
-        with closing(events):
+        if not (request.tools or request.schema):
+            answer = model.stream(request.outgoing, None, request.settings)
+            with closing(_closable(answer)) as events:
+                for event in events:
+                    record.take(event)
+                    yield event
+            return
+        rounds = streamed(model, _steps(request, record, tags), request.approve)
+        with closing(rounds) as events:  # type: ignore[type-var]
             for event in events:
                 if _is_told(record, event):
                     yield event
@@ -78,14 +81,17 @@ async def aasked(
     request: Request, tags: SessionTags, commit: Callable[[Turn], None]
 ) -> AsyncIterator[AskEvent]:
     """Like `asked`, without blocking the loop; tools that are no coroutines run in threads."""
-    record = TurnRecord(request.turn, commit)
+    record, model = TurnRecord(request.turn, commit), request.model
     with record:
-        model = request.model
-        if request.tools or request.schema:
-            events: Any = astreamed(model, _steps(request, record, tags), request.approve)
-        else:
-            events = model.astream(request.outgoing, None, request.settings)
-        async with aclosing(events):
+        if not (request.tools or request.schema):
+            answer = model.astream(request.outgoing, None, request.settings)
+            async with aclosing(answer) as events:  # type: ignore[type-var]
+                async for event in events:
+                    record.take(event)
+                    yield event
+            return
+        rounds = astreamed(model, _steps(request, record, tags), request.approve)
+        async with aclosing(rounds) as events:  # type: ignore[type-var]
             async for event in events:
                 if _is_told(record, event):
                     yield event
@@ -128,7 +134,7 @@ def _steps(
     common: dict[str, Any] = {
         "log": ToolLog(request.max_rounds),
         "tags": _ToolTags(tags, request.messages),
-        "takes_media": takes_tool_media(request.model),
+        "takes_media": _shows_results(request.model),
         "added": record.added,
     }
     if schema is None:
@@ -234,7 +240,7 @@ def sent_to(
     What tools returned becomes text for one that takes no attachments there; one that does not
     answer by a schema of itself is told it below the question.
     """
-    shows = takes_tool_media(model)
+    shows = _shows_results(model)
     sent = [
         {**message, "content": as_text(message["content"])}
         if message["role"] == "tool" and not shows
@@ -244,6 +250,11 @@ def sent_to(
     if schema is not None and not _answers_by_schema(model):
         sent[-1] = _with_text(sent[-1], schema.instructions())
     return sent
+
+
+def _shows_results(model: Model) -> bool:
+    """Whether what a tool returns may be shown to a model, and not only told."""
+    return model.capabilities.image_input and takes_tool_media(model)
 
 
 def _answers_by_schema(model: Model) -> bool:

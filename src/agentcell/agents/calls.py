@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import math
 import os
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from agentcell.agents.threads import in_thread
 from agentcell.agents.tools import Tool
 from agentcell.assets.asset import MediaAsset, asset_from_bytes
 from agentcell.errors import AgentcellError, AttachmentError, ToolError
@@ -20,6 +20,9 @@ from agentcell.prompts.values import Tree
 
 MAX_NUMBERS = 10_000
 """Numbers of an array that a result may hold."""
+
+MAX_TEXT = 400_000
+"""Characters of a result that a model is shown: about 100,000 tokens."""
 
 MAX_ERROR = 2_000
 """Characters of an error that a model is shown."""
@@ -75,7 +78,7 @@ def run(tool: Tool, request: ToolCall, tags: TagRegistry | None = None) -> Outco
         if inspect.isawaitable(result):
             result = LOOP.run(_awaited(result))
         return Outcome(result_content(tool.name, result, tags))
-    except Exception as error:  # noqa: BLE001 (whatever a tool raises, the model is told)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, the model is told)
         return failed(error)
 
 
@@ -86,15 +89,15 @@ async def arun(tool: Tool, request: ToolCall, tags: TagRegistry | None = None) -
         if inspect.iscoroutinefunction(tool.function):
             result = await tool.function(*by_place, **by_name)
         else:
-            result = await asyncio.to_thread(tool.function, *by_place, **by_name)
+            result = await in_thread(tool.function, *by_place, **by_name)
             if inspect.isawaitable(result):
                 result = await result
         return Outcome(result_content(tool.name, result, tags))
-    except Exception as error:  # noqa: BLE001 (whatever a tool raises, the model is told)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, the model is told)
         return failed(error)
 
 
-def failed(error: Exception) -> Outcome:
+def failed(error: Exception | SystemExit) -> Outcome:
     """Return what a model reads of an error: its kind and its text, no stack."""
     if isinstance(error, AgentcellError):
         text = f"Error: {error}"
@@ -124,6 +127,9 @@ def result_content(name: str, result: Any, tags: TagRegistry | None = None) -> C
         return tag
 
     text = "null" if result is None else tree.render(tag_of)
+    more = len(text) - MAX_TEXT
+    if more > 0:
+        text = f"{text[:MAX_TEXT]}\n(Cut here: {more:,} characters more. Ask for less at once.)"
     return [*blocks, TextMessageBlock(text)] if blocks else text
 
 

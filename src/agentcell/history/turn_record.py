@@ -49,6 +49,7 @@ class TurnRecord:
         self._asked = asked
         self._commit = commit
         self.added: list[Message] = []
+        self._ended: Turn | None = None
         self._gathering = Gathering()
         self._usage: Usage | None = None
         self._citations: list[Citation] = []
@@ -95,7 +96,10 @@ class TurnRecord:
         try:
             self._close(kind, error)
         except KeyboardInterrupt:  # also then the turn is kept
-            self._close(kind, error)
+            if self._ended is None:
+                self._close(kind, error)
+            else:
+                self._commit(self._ended)
             raise
 
     def _close(self, kind: type[BaseException] | None, error: BaseException | None) -> None:
@@ -103,13 +107,17 @@ class TurnRecord:
             try:
                 message = self._whole_answer()
             except Exception as broken:
-                self._commit(self._failed(broken))
+                self._end(self._failed(broken))
                 raise
-            self._commit(self._turn("complete", message=message))
+            self._end(self._turn("complete", message=message))
         elif isinstance(error, Exception):
-            self._commit(self._failed(error))
+            self._end(self._failed(error))
         else:  # an interrupt, a cancelled task, a closed iterator
-            self._commit(self._turn("interrupted"))
+            self._end(self._turn("interrupted"))
+
+    def _end(self, turn: Turn) -> None:
+        self._ended = turn
+        self._commit(turn)
 
     def _whole_answer(self) -> Message | None:
         if self.added:
