@@ -1,0 +1,67 @@
+"""Tool calls and answers in the background, as a person sees them in JupyterLab."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from labkit import OpenNotebook
+
+SETUP = """\
+%load_ext agentcell
+import time
+from agentcell.testing import FakeModel, Call, Reply
+from agentcell_magics import current_session
+session = current_session()
+def weather(town: str) -> str:
+    "Tell the weather."
+    time.sleep(0.3)
+    return "rain in " + town
+session.model = FakeModel(
+    Reply("Let me see.", calls=[Call("weather", '{"town": "Oslo"}')]), "It **rains**.",
+    Reply(*["word "] * 40, "**end**", delay=0.1), Reply("b", " done", delay=1))
+"""
+
+
+def test_a_tool_call_is_one_line_that_folds_out(open_notebook: OpenNotebook) -> None:
+    notebook = open_notebook([SETUP, "%%agent -T weather\nHow is it?"])
+    notebook.run(0)
+    notebook.run(1)
+
+    output = notebook.output(1)
+    expect(output).to_contain_text("Let me see.")
+    line = output.locator("summary")
+    expect(line).to_have_count(1)
+    expect(line).to_contain_text("weather(town='Oslo') · 0.3 s · ok")
+    result = output.locator("details div")
+    expect(result).to_be_hidden()
+    line.click()
+    expect(result).to_be_visible()
+    expect(result).to_contain_text("rain in Oslo")
+    expect(output.locator("strong")).to_have_text("rains")
+    notebook.screenshot("tool-call")
+
+
+def test_an_answer_in_the_background_grows_in_its_own_cell(open_notebook: OpenNotebook) -> None:
+    first = "session.model._answers[:2] = []"
+    cells = [
+        SETUP + first,
+        "%%agent --async -o a\nTell.",
+        "%%agent --async -o b -c b\nTell.",
+        "1 + 1",
+    ]
+    notebook = open_notebook(cells)
+    notebook.run(0)
+    notebook.run(1)
+    notebook.run(2)
+    notebook.run(3, timeout=5)
+
+    expect(notebook.output(3)).to_contain_text("2")
+    expect(notebook.output(1)).to_contain_text("word word", timeout=5_000)
+    expect(notebook.output(1).locator("strong")).to_have_text("end", timeout=15_000)
+    expect(notebook.output(1)).to_contain_text("fake/model · 11 tokens in")
+    expect(notebook.output(2)).to_contain_text("b done")
+    expect(notebook.output(2)).not_to_contain_text("word")
+    saved = notebook.save()
+    (output,) = saved["cells"][1]["outputs"]
+    assert "**end**" in "".join(output["data"]["text/markdown"])
+    notebook.screenshot("async")
