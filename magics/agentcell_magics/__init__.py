@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentcell import keys
+from agentcell.keys.asking import on_missing
 from agentcell_magics.config import AgentMagics
 from agentcell_magics.key_guard import KeyWatch, guarded
 from agentcell_magics.key_prompt import KeyPrompt
@@ -106,7 +106,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     _add(shell.configurables, loaded.config)
     loaded.typed.watch()
     loaded.key_watch.watch()
-    keys.on_missing(loaded.key_prompt)
+    on_missing(loaded.key_prompt)
     if getattr(shell, "Completer", None) is not None:
         if loaded.matcher is None:
             from agentcell_magics.completion import matcher
@@ -123,7 +123,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     loaded.names.unregister()
     loaded.typed.stop()
     loaded.key_watch.stop()
-    keys.on_missing(None)
+    on_missing(None)
     _remove(shell.input_transformers_cleanup, loaded.agent_cell)
     _remove(shell.configurables, loaded.config)
     if getattr(shell, "Completer", None) is not None:

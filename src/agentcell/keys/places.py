@@ -9,29 +9,15 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Literal, TypeAlias
 
 from agentcell.keys import keyring_store, llm_file
-from agentcell.keys.keyring_store import SERVICE, NoKeyring
+from agentcell.keys.asking import asker
+from agentcell.keys.keyring_store import NoKeyring
 from agentcell.keys.shapes import is_placeholder
-
-__all__ = [
-    "SERVICE",
-    "Key",
-    "Question",
-    "Search",
-    "can_be_key",
-    "forget",
-    "is_at_hand",
-    "keep",
-    "known",
-    "look",
-    "on_missing",
-    "refused",
-]
 
 Source: TypeAlias = Literal[
     "argument", "placeholder", "environment", "typed", "keyring", "colab", "llm"
@@ -45,9 +31,6 @@ class Question:
     provider: str
     host: str
 
-
-Ask: TypeAlias = Callable[[Question], str | None]
-"""Asks the person for a key, hidden while typed; None where nobody can answer."""
 
 _SAID = {
     "argument": "{0}",  # what people are told to check where it is refused
@@ -74,7 +57,6 @@ _found: dict[str, Key] = {}
 """What a slow place gave, by variable: it is asked once, until that key is refused."""
 _without: set[tuple[str, ...]] = set()
 """Variables for which the slow places had nothing: `llm`'s file is then looked at first."""
-_ask: Ask | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +79,6 @@ class Search:
 
     key: Key | None
     looked_at: tuple[str, ...] = ()
-
-
-def on_missing(ask: Ask | None) -> Ask | None:
-    """Let `ask` ask the person for a key that is nowhere. Return what asked until now."""
-    global _ask
-    before, _ask = _ask, ask
-    return before
 
 
 def look(
@@ -287,9 +262,10 @@ def _in_llm_file(names: tuple[str, ...], looked_at: list[str]) -> Key | None:
 def _asked(variable: str, question: Question | None) -> Key | None:
     """Ask the person, in the thread that shows what a cell prints and takes what is typed."""
     is_main = threading.current_thread() is threading.main_thread()
-    if _ask is None or question is None or not is_main:
+    ask = asker()
+    if ask is None or question is None or not is_main:
         return None
-    value = (_ask(question) or "").strip()
+    value = (ask(question) or "").strip()
     if not can_be_key(value):
         return None
     with _lock:
