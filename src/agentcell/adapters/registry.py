@@ -199,8 +199,8 @@ def resolve(name: str | None = None, **constructor_arguments: Any) -> Model:
     Parameters
     ----------
     name
-        None: what ``AGENTCELL_MODEL`` says, else the first provider whose key is set in the
-        environment, else ``local``.
+        None: what ``AGENTCELL_MODEL`` says, else the first provider whose key is at hand (see
+        `agentcell.keys.is_at_hand`), else ``local``.
     constructor_arguments
         Given to the model's constructor.
 
