@@ -15,6 +15,7 @@ import pytest
 
 import agent_kit
 from agentcell.assets.asset import ImageAsset
+from agentcell.history.attachment_table import clean
 from agentcell.history.notebook import NotebookHistory
 from agentcell.history.turns import Turn
 from agentcell.messages import MediaMessageBlock
@@ -99,7 +100,7 @@ def test_what_was_kept_outlives_a_kill_at_any_of_100_moments(tmp_path: Path) -> 
 
     store = history._shelf._store  # noqa: SLF001 (the cleaning of an hour later)
     assert store is not None
-    store.clean(0, every=0)
+    clean(store, 0, every=0)
     assert len(list(files(tmp_path))) == len(kept)
     assert not list(tmp_path.rglob("*.part"))
 

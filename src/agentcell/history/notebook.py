@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agentcell.adapters.events import Usage
 from agentcell.assets.prepare import Form
@@ -16,13 +15,12 @@ from agentcell.errors import HistoryError, HistoryWarning
 from agentcell.history import attachment_table, branches
 from agentcell.history.branches import FormerRun
 from agentcell.history.conversations import Conversation
-from agentcell.history.merge import copied
+from agentcell.history.message_by_message import MessageByMessage
 from agentcell.history.past import MOST_TURNS, Past
-from agentcell.history.provider import HistoryProvider
 from agentcell.history.shelf import Shelf
 from agentcell.history.store import Change, TurnStore
-from agentcell.history.turns import Turn, past_messages
-from agentcell.messages import MediaMessageBlock, Message
+from agentcell.history.turns import Turn
+from agentcell.messages import MediaMessageBlock
 
 _T = TypeVar("_T")
 
@@ -30,7 +28,7 @@ MAIN = "main"
 """The conversation that a cell belongs to when it names none."""
 
 
-class NotebookHistory(HistoryProvider):
+class NotebookHistory(MessageByMessage):
     """Keeps a notebook's turns. It may be shared between threads, and its files by kernels.
 
     A turn of a cell is in force in every life of the kernel; running the cell again replaces it
@@ -77,14 +75,12 @@ class NotebookHistory(HistoryProvider):
                 f"max_turns is {max_turns!r}; a whole number from 0 on was expected.",
                 fix="use 0 for all turns, or for example 50.",
             )
+        super().__init__(conversation)
         self.notebook = notebook
-        self.main = conversation
         self.max_turns = max_turns
         self.run = uuid.uuid4().hex
         home = None if folder is None else Path(folder).expanduser().absolute()
         self._shelf = Shelf(home, notebook=notebook, run=self.run, tell=tell or _warn)
-        self._pending: list[Message] = []
-        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         where = str(self.folder)[-80:] if self.folder else "memory"
@@ -151,7 +147,13 @@ class NotebookHistory(HistoryProvider):
         return self._shelf.work(lambda store: store.find(turn_id))
 
     def past(
-        self, name: str, cell_id: str | None = None, part: int = 1, *, fresh: bool = False
+        self,
+        name: str,
+        cell_id: str | None = None,
+        part: int = 1,
+        *,
+        fresh: bool = False,
+        most: int | None = None,
     ) -> Past:
         """Return what a question follows.
 
@@ -163,10 +165,12 @@ class NotebookHistory(HistoryProvider):
             Of the question; see `Turn`.
         fresh
             The question begins the conversation anew: it follows nothing.
+        most
+            How many turns at most, 0 is all; None: `max_turns`.
         """
-        most = self.max_turns
+        count = self.max_turns if most is None else most
         return self._shelf.work(
-            lambda store: store.past(name, cell_id, part, most=most, fresh=fresh)
+            lambda store: store.past(name, cell_id, part, most=count, fresh=fresh)
         )
 
     def put(self, name: str, turn: Turn) -> Change:
@@ -265,8 +269,7 @@ class NotebookHistory(HistoryProvider):
 
         Former lives of the kernel stay, and can be restored.
         """
-        with self._lock:
-            self._pending.clear()
+        self.drop_pending()
         self._shelf.work(branches.reset)
 
     # -- attachments ------------------------------------------------------------------------
@@ -323,10 +326,20 @@ class NotebookHistory(HistoryProvider):
             Which of the two.
         """
         self._shelf.work(
-            lambda store: attachment_table.set_forgotten(
-                store, fingerprint, is_forgotten=forgotten
-            )
+            lambda store: attachment_table.set_forgotten(store, fingerprint, is_forgotten=forgotten)
         )
+
+    def work(self, task: Callable[[TurnStore], _T], *, make: bool = False) -> _T:
+        """Return what `task` makes of the store; in trouble it is called again with another one.
+
+        Parameters
+        ----------
+        task
+            What is to be done.
+        make
+            Make the file, if there is none yet.
+        """
+        return self._shelf.work(task, make=make)
 
     def close(self) -> None:
         """Let go of the files; they are opened again when they are needed."""

@@ -91,7 +91,8 @@ def _asking_cells(store: TurnStore, until: float) -> list[str]:
     for (conversation,) in rows:
         for order in ("", "DESC"):
             cells = store.database.read(
-                "SELECT cell, ended FROM turn INDEXED BY turn_order WHERE conversation = ? AND state = 0"
+                "SELECT cell, ended FROM turn INDEXED BY turn_order"
+                " WHERE conversation = ? AND state = 0"
                 f" ORDER BY place {order}, part {order} LIMIT ?",
                 *(conversation, _MOST_LOOKED_FOR),
             )

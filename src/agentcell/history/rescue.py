@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from agentcell.errors import HistoryError
+from agentcell.history.attachment_table import forgotten, set_forgotten
 from agentcell.history.database import Database
 from agentcell.history.schema import STEPS
 from agentcell.history.store import TurnStore
@@ -98,8 +99,8 @@ def move_turns(source: TurnStore, target: TurnStore) -> None:
             for turn in source.turns(name, last=MOST_KEPT):
                 target.put(name, replace(turn, follows=0, stale=False))
     with contextlib.suppress(*trouble):
-        for fingerprint in source.forgotten():
-            target.set_forgotten(fingerprint, forgotten=True)
+        for fingerprint in forgotten(source):
+            set_forgotten(target, fingerprint, is_forgotten=True)
 
 
 def read_only(file: Path) -> Database | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from agentcell.errors import HistoryError
+from agentcell.history.attachment_table import clean
 from agentcell.history.bodies import JsonBodies
 from agentcell.history.database import Database
 from agentcell.history.kept_assets import KeptAssets
@@ -136,7 +137,7 @@ class Shelf:
             raise _Unusable(error.problem, fix=error.fix) from error
         store = self._store_of(database, KeptAssets(home / "assets"))
         with contextlib.suppress(*_TROUBLE):  # of no matter for the turns
-            store.clean()
+            clean(store)
         find_former_name(store, home.parent)
         set_aside_another_s(store, home.parent)
         return store

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from agentcell.adapters.events import Usage
-from agentcell.assets.prepare import Form
 from agentcell.history.bodies import Bodies, JsonBodies, ObjectBodies
 from agentcell.history.database import Database
-from agentcell.history.kept_assets import GRACE, KeptAssets
+from agentcell.history.kept_assets import KeptAssets
 from agentcell.history.past import MOST_TURNS, Past, first_to_go
-from agentcell.history.records import Missing, block_from_record, block_record
+from agentcell.history.records import Missing, block_record
 from agentcell.history.rows import (
     END,
     Spot,
@@ -190,76 +189,6 @@ class TurnStore:
             *(self.notebook_id(), self.run),
         )
         return [(model, known(Usage, json.loads(usage))) for model, usage in rows]
-
-    # -- attachments ------------------------------------------------------------------------
-
-    def tags(self) -> list[tuple[str, str]]:
-        """Return tag and fingerprint of each attachment, in the order in which they came."""
-        rows = self.database.read(
-            "SELECT tag, fingerprint FROM attachment WHERE notebook = ? AND run IN ('', ?)"
-            " ORDER BY rowid",
-            *(self.notebook_id(), self.run),
-        )
-        return [(tag, fingerprint) for tag, fingerprint in rows]
-
-    def block(self, tag: str) -> MediaMessageBlock | None:
-        """Return the attachment of that tag, None if its content is gone."""
-        rows = self.database.read(
-            "SELECT json FROM attachment WHERE notebook = ? AND run IN ('', ?) AND tag = ?",
-            *(self.notebook_id(), self.run, tag),
-        )
-        return block_from_record(json.loads(rows[0][0]), self.assets) if rows else None
-
-    def form(self, name: str, fingerprint: str) -> Form | None:
-        """Return how an attachment went out last in a conversation, None if it never did."""
-        found: list[tuple[int, str, str]] = []
-        for one in self.ids(name):
-            found += self.database.read(
-                "SELECT seq, detail, pdf_as FROM attached JOIN turn ON seq = turn"
-                " WHERE fingerprint = ? AND conversation = ? AND state = 0 AND detail IS NOT NULL"
-                " ORDER BY turn DESC LIMIT 1",
-                *(fingerprint, one),
-            )
-        if not found:
-            return None
-        _, detail, pdf_as = max(found)
-        return Form(detail=detail, pdf_as=pdf_as)
-
-    def forgotten(self) -> frozenset[str]:
-        """Return the fingerprints of attachments that must not go out again."""
-        statement = "SELECT fingerprint FROM forgotten WHERE notebook = ?"
-        return frozenset(one for (one,) in self.database.read(statement, self.notebook_id()))
-
-    def set_forgotten(self, fingerprint: str, *, forgotten: bool) -> None:
-        """Keep in mind that an attachment must not go out again, or that it may."""
-        if forgotten is (fingerprint in self.forgotten()):
-            return
-        with self.changing():
-            notebook = self.notebook_id(make=True)
-            if forgotten:
-                self.database.write("INSERT INTO forgotten VALUES (?, ?)", notebook, fingerprint)
-            else:
-                self.database.write(
-                    "DELETE FROM forgotten WHERE notebook = ? AND fingerprint = ?",
-                    *(notebook, fingerprint),
-                )
-
-    def clean(self, grace: float = GRACE, *, every: float = GRACE) -> int:
-        """Take away contents that no turn holds; return how many. See `KeptAssets.clean`.
-
-        Parameters
-        ----------
-        every
-            Seconds since the last cleaning; before that nothing is done.
-        """
-        rows = self.database.read("SELECT value FROM counter WHERE name = 'cleaned'")
-        if not 0 <= rows[0][0] < time.time() - every + 1:
-            return 0
-        used = "SELECT 1 FROM attached WHERE fingerprint = ? LIMIT 1"
-        with self.changing():  # no turn is written meanwhile
-            now = int(time.time())
-            self.database.write("UPDATE counter SET value = ? WHERE name = 'cleaned'", now)
-            return self.assets.clean(lambda one: bool(self.database.read(used, one)), grace=grace)
 
     # -- writing ----------------------------------------------------------------------------
 
