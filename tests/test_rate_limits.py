@@ -349,3 +349,21 @@ def test_a_limit_that_is_none_is_refused(options: dict[str, Any], kind: type[Exc
 def test_limits_of_another_kind_are_refused_by_the_model() -> None:
     with pytest.raises(TypeError, match=r"limits is 60; RateLimits\(…\) was expected"):
         LegacyOpenAIModel("m", "k", limits=60)  # type: ignore[arg-type]
+
+
+def test_who_is_told_the_very_moment_it_begins_to_wait_goes_on() -> None:
+    limits = RateLimits(concurrent=1)
+    done = 0
+
+    def some(_: int) -> int:
+        async def go() -> int:
+            for _ in range(200):
+                await passed(limits)
+            return 200
+
+        return asyncio.run(asyncio.wait_for(go(), 30))
+
+    with ThreadPoolExecutor(4) as pool:
+        done = sum(pool.map(some, range(4)))
+
+    assert done == 800

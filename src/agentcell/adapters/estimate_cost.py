@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentcell.adapters.anthropic_encoder import DEFAULT_MAX_TOKENS
 from agentcell.adapters.estimate import LONGEST_ANSWER, USUAL_ANSWER, Estimate, estimate_tokens
 from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
@@ -74,7 +75,11 @@ def estimate_cost(
     tokens = estimate_tokens(messages, asked, tools=tools, settings=settings)
     limit = {**asked.invoke_settings, **(settings or {})}.get("max_tokens")
     is_bounded = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 1
-    longest: int = limit if is_bounded and limit is not None else LONGEST_ANSWER
+    longest = LONGEST_ANSWER
+    if isinstance(limit, int) and is_bounded:
+        longest = limit
+    elif asked.provider == "anthropic":  # which is never asked without a limit
+        is_bounded, longest = True, DEFAULT_MAX_TOKENS
     counts = (
         (tokens.tokens, min(USUAL_ANSWER, longest)),
         (tokens.low, 1),
@@ -90,7 +95,7 @@ def estimate_cost(
     return CostEstimate(
         tokens=tokens,
         answer_tokens=longest,
-        is_bounded=is_bounded or asked.provider == "anthropic",
+        is_bounded=is_bounded,
         expected=expected,
         low=low,
         high=high,

@@ -57,11 +57,12 @@ def request_as_sent(
 
     asked = _innermost(model)
     secrets = known_keys()
-    shown: dict[str, Any] = {"model": model.name}
+    shown: dict[str, Any] = {"model": for_people(model.name, *secrets)}
     if isinstance(asked, RemoteModel):
         secrets = by_length((*secrets, *asked.own_keys()))
         address, body = asked.as_sent(messages, tools, settings)
-        shown = {"POST": redacted(address, *secrets), **shown}
+        name = for_people(model.name, *secrets)
+        shown = {"POST": redacted(address, *secrets), "model": name}
         shown["body"] = body_for_people(body, *secrets)
     else:
         ready = asked.ready(messages).messages

@@ -126,9 +126,9 @@ class Place:
         Timeout
             If nothing has gone out or ended for as long as `RateLimits.patience`.
         """
-        while (timeout := self._line.look(self)) is not None:
-            assert self.told is not None  # noqa: S101 (`look` has just made it)
-            await asyncio.wait((self.told,), timeout=timeout)
+        while (look := self._line.look(self)) is not None:
+            told, timeout = look
+            await asyncio.wait((told,), timeout=timeout)
 
     async def counting(
         self, answer: AsyncGenerator[Iterable[Event]]
@@ -174,16 +174,19 @@ class _Line:
             self._queue.append(place)
             self._grant()
 
-    def look(self, place: Place) -> float | None:
-        """Return the seconds until `place` is to look again, None once it may go out."""
+    def look(self, place: Place) -> tuple[asyncio.Future[None], float] | None:
+        """Return when `place` is to look again: once it is told, or after so many seconds.
+
+        None once it may go out.
+        """
         with self._lock:
             self._grant()
             if place.granted:
                 return None
             now = time.monotonic()
             self._check(place, now)
-            place.told = place.loop.create_future()
-            return min(_POLL, max(0.001, self._delay(place, now)))
+            told = place.told = place.loop.create_future()
+            return told, min(_POLL, max(0.001, self._delay(place, now)))
 
     def leave(self, place: Place, tokens: int | None) -> None:
         """Take `place` out, wherever it is."""
