@@ -114,3 +114,17 @@ def _next(places: list[int], start: int) -> int | None:
     """Return the first of `places`, which are in order, that is not less than `start`."""
     number = bisect_left(places, start)
     return places[number] if number < len(places) else None
+
+
+def open_fence(text: str) -> str:
+    """Return the line that would close the block of code which `text` leaves open; "" if none."""
+    fences = [one for one in _parser().parse(text) if one.type == "fence" and one.level == 0]
+    lines = text.split("\n")
+    last = fences[-1] if fences else None
+    if last is None or last.map is None or last.map[1] < len(lines):
+        return ""
+    first, end = last.map
+    closing = lines[end - 1].strip()
+    mark = last.markup
+    is_closed = end - 1 > first and len(closing) >= len(mark) and not closing.strip(mark[0])
+    return "" if is_closed else mark

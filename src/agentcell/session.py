@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from agentcell import asking
@@ -250,6 +251,35 @@ class Session:
         turn = self.history.forget(turn_id)
         self._changed()
         return turn
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        conversation: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write the turns into a file for people, and return its path.
+
+        Parameters
+        ----------
+        path
+            Its ending says what it becomes: ``.md``, ``.html``, or ``.ipynb`` for a notebook whose
+            cells ask the same again. Pictures and attachments go into a folder beside it.
+        conversation
+            The name of one; None: all.
+        overwrite
+            Whether files that are there may be replaced.
+
+        Raises
+        ------
+        HistoryError
+            If there is nothing to write, the ending says nothing, a file is there, or it cannot
+            be written.
+        """
+        from agentcell.history.export import export
+
+        return export(self.history, path, conversation=conversation, overwrite=overwrite)
 
     def on_stale(self, callback: Callable[[Mapping[str, bool]], None]) -> Callable[[], None]:
         """Call `callback` when turns become stale or cease to be; return what ends that.
