@@ -60,7 +60,7 @@ AGENT_OPTIONS = (
         kind="text",
         value="NAME",
         many=True,
-        help="a function, method or McpServer of the notebook that the model may call",
+        help="a function, method or McpServer that the model may call",
     ),
     Option(
         flags=("--approve",),
@@ -68,21 +68,20 @@ AGENT_OPTIONS = (
         kind="choice",
         value="ask|run|refuse",
         choices=("ask", "run", "refuse", "always", "never"),
-        help="ask you before each call, run all unasked (always), or none (never);"
-        " not given: ask for MCP servers and @tool(needs_approval=True), run others",
+        help="ask you before each call, run all unasked, or run none; see below",
     ),
     Option(
         flags=("--schema",),
         key="schema",
         kind="name",
         value="VAR",
-        help="answer by this model, dataclass, TypedDict or JSON schema; -o gets the object",
+        help="answer by this class or JSON schema; the object goes into -o VAR",
     ),
     Option(
         flags=("--async",),
         key="in_background",
         kind="flag",
-        help="answer in the background: a handle with wait, cancel and result is there at once",
+        help="answer in the background; the cell's result is a handle to wait for, or cancel",
     ),
     Option(
         flags=("-t", "--temperature"),
