@@ -92,6 +92,8 @@ def test_no_text_is_no_token_and_any_text_is_one() -> None:
         ("openai", "gpt-4o-mini", (1024, 1024), "", 25501),
         ("openai", "gpt-5", (1024, 1024), "", 630),
         ("openai", "o3", (1024, 1024), "", 675),
+        ("openai", "gpt-5.1-codex", (1024, 1024), "", 630),
+        ("openai", "gpt-50", (1024, 1024), "", 1229),
         ("openai", "gpt-4.1-mini", (1024, 1024), "", 1659),
         ("gemini", "gemini-2.5-flash", (300, 384), "", 258),
         ("gemini", "models/gemini-2.5-pro", (768, 1536), "low", 64),

@@ -106,7 +106,7 @@ _TILED = (
     (re.compile(r"gpt-4o-mini"), 2833, 5667),
     (re.compile(r"gpt-4o|gpt-4\.1(?!-mini|-nano)|gpt-4\.5|chatgpt-4o"), 85, 170),
     (re.compile(r"o1|o3"), 75, 150),
-    (re.compile(r"gpt-5(\.1)?(?!\.\d|-mini|-nano)"), 70, 140),
+    (re.compile(r"gpt-5(\.1)?(?!\.?\d|-mini|-nano)"), 70, 140),
     (re.compile(r"computer-use"), 65, 129),
 )
 _SMALL = (
