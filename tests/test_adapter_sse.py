@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcell.adapters import sse
-from agentcell.adapters.sse import EventDecoder, ServerEvent
+from agentcell.adapters.sse import EventDecoder, ServerEvent, event_json
 
 
 def decoded(*pieces: bytes, flush: bool = True) -> list[ServerEvent]:
@@ -87,3 +88,37 @@ def test_an_endless_event_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             decoder.feed(b"data: " + b"x" * 100 + end)
         with pytest.raises(ValueError, match="longer than 1,000 bytes"):
             decoder.feed(b"data: " + b"x" * 100 + end)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(values, st.sampled_from(["", " ", "\t", "\n"]), st.sampled_from(["", " ", "\r\n"]))
+def test_an_events_data_are_read_as_json_reads_them(value: object, before: str, after: str) -> None:
+    data = f"{before}{json.dumps(value, ensure_ascii=False)}{after}".encode("utf-8", "replace")
+
+    assert event_json(data) == json.loads(data)
+
+
+@given(st.binary(max_size=40) | st.sampled_from([b"{", b"1 2", b"{}x", b'"\xed\xa0\x80"', b"NaN"]))
+def test_data_that_are_no_json_are_none_here_either(data: bytes) -> None:
+    try:
+        expected = repr(json.loads(data.decode("utf-8", "surrogatepass")))
+    except ValueError:
+        with pytest.raises(ValueError, match=r"."):
+            event_json(data)
+    else:
+        assert repr(event_json(data)) == expected
+
+
+def test_names_of_any_length_are_read() -> None:
+    name = "n" * 500
+
+    assert decoded(f"event: {name}\ndata: a\n\nevent: n\ndata: b\n\n".encode()) == [
+        (name, b"a"),
+        ("n", b"b"),
+    ]

@@ -20,6 +20,7 @@ PLACEHOLDER_KEY = "no-key-needed"
 _LOCAL_SUFFIXES = (".local", ".localhost", ".lan", ".internal", ".home.arpa")
 
 
+@lru_cache(maxsize=128)
 def host_of(url: str) -> str:
     """Return the host in `url`, in lower case, without its port; empty if there is none."""
     try:

@@ -23,7 +23,7 @@ from agentcell.adapters.events import (
     Usage,
 )
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.sse import ServerEvent
+from agentcell.adapters.sse import ServerEvent, event_json
 
 SEPARATOR = "\n\n"
 """Between two texts of one answer with something else between them."""
@@ -63,7 +63,7 @@ class MessagesDecoder:
     def feed(self, event: ServerEvent) -> Iterable[Event]:
         """Return what one event says."""
         name, data = event
-        body = json.loads(data)
+        body = event_json(data)
         kind = body.get("type") or name
         if kind == "content_block_delta":
             delta = body["delta"]

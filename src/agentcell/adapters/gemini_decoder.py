@@ -23,7 +23,7 @@ from agentcell.adapters.events import (
     Usage,
 )
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.sse import ServerEvent
+from agentcell.adapters.sse import ServerEvent, event_json
 from agentcell.errors import AuthenticationError, BadRequest, ModelError, ServiceError
 
 OPAQUE = "gemini"
@@ -86,7 +86,7 @@ class GeminiDecoder:
         name, data = event
         if data.startswith(b"[DONE]"):  # of a proxy
             return ()
-        chunk = json.loads(data)
+        chunk = event_json(data)
         if name == "error" or chunk.get("error"):
             raise failures.from_event(self._origin, chunk.get("error") or chunk)
         return self._chunk(chunk)

@@ -17,7 +17,7 @@ from agentcell.adapters.events import (
     Usage,
 )
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.sse import ServerEvent
+from agentcell.adapters.sse import ServerEvent, event_json
 
 
 def decode(lines: Iterable[str | bytes], origin: Origin | None = None) -> Iterator[Event]:
@@ -46,7 +46,7 @@ class ChatDecoder:
         name, data = event
         if data.startswith(b"[DONE]"):
             return self._finish()
-        chunk = json.loads(data)
+        chunk = event_json(data)
         error = chunk.get("error")
         if error or name == "error":
             raise failures.from_event(self._origin, error or chunk)

@@ -6,7 +6,6 @@ so a piece belongs to the item that it names, else to the last one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,7 +21,7 @@ from agentcell.adapters.events import (
     Usage,
 )
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.sse import ServerEvent
+from agentcell.adapters.sse import ServerEvent, event_json
 
 SEPARATOR = "\n\n"
 """Between the messages of one answer: a commentary and what follows it."""
@@ -74,7 +73,7 @@ class ResponsesDecoder:
         name, data = event
         if data.startswith(b"[DONE]"):
             return ()
-        body = json.loads(data)
+        body = event_json(data)
         kind = body.get("type") or name
         if kind == "response.output_text.delta":  # nearly all events
             return self._text(body["delta"], body)
