@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -31,6 +31,7 @@ from agentcell.errors import (
     ToolError,
     Unsupported,
 )
+from agentcell.history.notebook import NotebookHistory
 from agentcell.messages import Message, content_text, media_blocks
 from agentcell.session import Session
 from agentcell.testing import AnthropicServer, ChatServer, GeminiServer, ResponsesServer
@@ -495,6 +496,27 @@ def test_a_skill_holds_from_its_question_on_until_it_is_ended(skill: Path) -> No
     assert content_text(third[0]["content"]).startswith("Be long.\n\n[Loaded Skills]")
     assert [block.tag for block in media_blocks(third)] == ["[skill_media_1 guide.png]"]
     assert roles(fourth)[0] == "user"
+
+
+def test_after_a_restart_tool_rounds_and_skills_go_on(skill: Path, tmp_path: Path) -> None:
+    with closing(NotebookHistory(tmp_path / "notes")) as history:
+        model = FakeModel(Call("draw"), "Red.")
+        session = Session(model, history=history)
+        session.ask("Draw.", tools=[draw], skills=[skill], cell_id="one")
+    with closing(NotebookHistory(tmp_path / "notes")) as history:
+        again = FakeModel("Red.")
+        Session(again, history=history).ask("Which colour?", cell_id="two")
+
+    (sent,) = again.requests
+    assert roles(sent.messages) == ["system", "user", "assistant", "tool", "assistant", "user"]
+    before = model.requests[1].messages
+    assert [content_text(m["content"]) for m in sent.messages[:4]] == [
+        content_text(m["content"]) for m in before
+    ]
+    assert sent.messages[2]["tool_calls"] == before[2]["tool_calls"]
+    assert [b.fingerprint for b in media_blocks(sent.messages)] == [
+        b.fingerprint for b in media_blocks(before)
+    ]
 
 
 def test_a_skill_that_cannot_be_read_is_told_before_anything_is_sent(tmp_path: Path) -> None:

@@ -14,6 +14,11 @@ from typing import Any
 
 import pytest
 
+import wire
+from agentcell.adapters.anthropic import AnthropicModel
+from agentcell.adapters.gemini import GeminiModel
+from agentcell.adapters.openai_chat import LegacyOpenAIModel
+from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.agents.agent import Agent
 from agentcell.agents.calls import acall, call, run
 from agentcell.agents.mcp import McpServer
@@ -21,6 +26,7 @@ from agentcell.agents.tools import Tool
 from agentcell.errors import ToolError, ToolServerFailed
 from agentcell.messages import ToolCall, media_blocks
 from agentcell.session import Session
+from agentcell.testing import AnthropicServer, ChatServer, GeminiServer, ResponsesServer
 from agentcell.testing.fake_model import FakeModel
 from agentcell.testing.replies import Call, Reply
 from kernels import Kernel
@@ -232,6 +238,30 @@ def test_an_agent_takes_a_server(server: McpServer) -> None:
     assert model.requests[1].messages[-1]["content"] == "3"
 
 
+@pytest.mark.parametrize(
+    ("kind", "provider", "model"),
+    [
+        ("responses", ResponsesServer, OpenAIModel),
+        ("chat", ChatServer, LegacyOpenAIModel),
+        ("anthropic", AnthropicServer, AnthropicModel),
+        ("gemini", GeminiServer, GeminiModel),
+    ],
+)
+def test_every_provider_takes_a_server_s_tools(
+    server: McpServer, kind: str, provider: Any, model: Any
+) -> None:
+    with provider(Reply(calls=[Call("picture")]), "Red.", "Bye.") as service:
+        asked = model("m", api_key="k", base_url=service.url)
+        session = Session(asked)
+        answer = session.ask("?", tools=server, approve=lambda _call, _tool: True)
+        session.ask("Bye.")
+
+        assert answer == "Red."
+        assert len(service.bodies) == 3
+        for body in service.bodies:
+            wire.check(kind, body)
+
+
 def test_a_server_answers_on_other_loops(server: McpServer) -> None:
     tool = server["add"]
 
@@ -280,6 +310,15 @@ def test_a_cell_takes_a_server_or_one_tool_of_it(kernel: Kernel, name: str, coun
     assert "log" not in ran.text
     assert kernel.run("told()").text == "'3'"
     assert kernel.run("len(offered())").text == str(count)
+
+
+def test_a_cell_in_the_background_takes_a_server(kernel: Kernel) -> None:
+    kernel.run(SETUP)
+    kernel.run("say(Call('add', '{\"a\": 1, \"b\": 2}'), 'Three.')")
+    kernel.run("%%agent --async -o h -T files.add --approve run\nAdd.")
+
+    assert kernel.run("h.result()").text == "Answer('Three.')"
+    assert kernel.run("told()").text == "'3'"
 
 
 def test_a_cell_asks_before_a_server_s_tool_runs(kernel: Kernel) -> None:
