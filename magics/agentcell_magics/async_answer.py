@@ -25,11 +25,17 @@ from agentcell.messages import ToolCall, media_blocks
 from agentcell.session import Request, Session
 from agentcell_magics import cards
 from agentcell_magics.cards import Bundle
-from agentcell_magics.live import BYTES_PER_SECOND, SHORTEST_WAIT, answer_bundle, show
+from agentcell_magics.live import answer_bundle, show
 from agentcell_magics.turn_display import answer_text, metadata
 
 _POLL = 0.2
 """Seconds between looks for an interrupt while a cell waits for a handle."""
+
+_SHORTEST_WAIT = 0.1
+"""Seconds between updates: faster ones make hosts lose messages."""
+
+_BYTES_PER_SECOND = 8_000
+"""How much updates may send, besides one and a half times the answer's own length."""
 
 _LAST_SECONDS = 1.0
 """How long a kernel that ends waits for its answers to be kept."""
@@ -307,7 +313,7 @@ class AsyncAnswer:
 
 
 class _Pace:
-    """Says when a display may be updated again, so that hosts can follow; see `live`."""
+    """Says when a display may be updated again, so that hosts can follow."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -316,8 +322,8 @@ class _Pace:
 
     def is_time(self, length: int) -> bool:
         now = time.monotonic()
-        allowed = 1.5 * length + BYTES_PER_SECOND * (now - self._began) + 2_000
-        return now - self._last >= SHORTEST_WAIT and self._bytes + length <= allowed
+        allowed = 1.5 * length + _BYTES_PER_SECOND * (now - self._began) + 2_000
+        return now - self._last >= _SHORTEST_WAIT and self._bytes + length <= allowed
 
     def sent(self, count: int) -> None:
         self._last = time.monotonic()
