@@ -13,7 +13,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from agentcell import keys
+from agentcell import GeminiModel, keys
 from agentcell.errors import CellError
 from agentcell.keys.literals import first_literal
 from agentcell.testing import ChatServer
@@ -340,6 +340,18 @@ def test_the_command_shows_where_each_key_comes_from_and_no_part_of_it(
     assert ran.text.count("openai") == 1
     for start in range(len(PART) - 5):
         assert PART[start : start + 6] not in ran.text
+
+
+def test_of_two_variables_the_command_names_the_one_that_counts(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "one")
+    assert "GEMINI_API_KEY in the environment" in Ran(shell, "%agent key").text
+
+    monkeypatch.setenv("GOOGLE_API_KEY", "two")
+
+    assert "GOOGLE_API_KEY in the environment" in Ran(shell, "%agent key").text
+    assert GeminiModel("m")._origin().key_variable == "GOOGLE_API_KEY"  # noqa: SLF001
 
 
 @pytest.mark.parametrize(

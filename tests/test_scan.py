@@ -159,6 +159,15 @@ def test_a_whole_key_in_the_notebooks_own_metadata_is_told_as_a_whole(tmp_path: 
     assert len(found) == 2
 
 
+def test_keys_may_be_given_without_names(tmp_path: Path) -> None:
+    path = notebook(tmp_path, code(PIECE))
+
+    assert [finding.what for finding in scan(path, [KEYS["AZURE_API_KEY"], KEY])] == [
+        "a part of key 2"
+    ]
+    assert [finding.what for finding in scan(path, KEY)] == ["a part of key 1"]
+
+
 def test_an_older_notebook_and_an_odd_one_are_searched_too(tmp_path: Path) -> None:
     cell = {"cell_type": "code", "input": PIECE, "outputs": []}
     old = tmp_path / "old.ipynb"

@@ -69,7 +69,7 @@ def _provider(name: str) -> ProviderInfo:
 def _show() -> None:
     facts = []
     for info in _keyed():
-        found = keys.look(info.variables)
+        found = keys.look(info.looked_at)
         if found.key is not None:
             said = found.key.place.rstrip(",")
             said += " in the environment" if found.key.source == "environment" else ""
@@ -106,6 +106,6 @@ def _forget(info: ProviderInfo) -> None:
     places = " and ".join(words[place] for place in ("typed", "keyring") if place in was)
     said = f"The key for {info.name} is forgotten, from {places}." if was else ""
     said = said or f"No key for {info.name} was typed or kept in keyring."
-    found = keys.look(info.variables)
+    found = keys.look(info.looked_at)
     said += f" {found.key.place} still holds one." if found.key is not None else ""
     show(cards.line(said))

@@ -44,6 +44,8 @@ class ProviderInfo:
         The environment variable that holds its key; None if it needs none.
     other_key_variables
         Others that may hold it.
+    key_order
+        The order in which they are looked at, where it is not this one.
     known_models
         Some of its models, for completion.
     prefixes
@@ -57,6 +59,7 @@ class ProviderInfo:
     default_model: str | None = None
     key_variable: str | None = None
     other_key_variables: tuple[str, ...] = ()
+    key_order: tuple[str, ...] = ()
     known_models: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     source: str = "built-in"
@@ -70,6 +73,11 @@ class ProviderInfo:
     def variables(self) -> tuple[str, ...]:
         """The environment variables that may hold its key, the one to tell people of first."""
         return tuple(filter(None, (self.key_variable, *self.other_key_variables)))
+
+    @property
+    def looked_at(self) -> tuple[str, ...]:
+        """The same in the order in which they are looked at: the first that is set counts."""
+        return self.key_order or self.variables
 
     @property
     def has_key(self) -> bool:
@@ -173,6 +181,7 @@ _BUILT_IN = (
         default_model="gemini-3.8-flash",
         key_variable="GEMINI_API_KEY",
         other_key_variables=("GOOGLE_API_KEY",),
+        key_order=("GOOGLE_API_KEY", "GEMINI_API_KEY"),  # as Google's own libraries do
         known_models=_GEMINI_MODELS,
         prefixes=("gemini-",),
     ),

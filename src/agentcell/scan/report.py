@@ -59,7 +59,9 @@ class Report:
     problems: tuple[ScanError, ...] = ()
 
 
-def scan(path: str | os.PathLike[str], keys: Mapping[str, str] | None = None) -> list[Finding]:
+def scan(
+    path: str | os.PathLike[str], keys: Mapping[str, str] | Iterable[str] | None = None
+) -> list[Finding]:
     """Search a notebook, with its history and recordings, or any file or folder.
 
     Parameters
@@ -67,7 +69,8 @@ def scan(path: str | os.PathLike[str], keys: Mapping[str, str] | None = None) ->
     path
         A notebook, another file, or a folder.
     keys
-        Keys by the name to tell them by; None: those of the environment, keyring and `llm`.
+        Keys by the name to tell them by, or keys alone, which are told by their number; None:
+        those of the environment, keyring and `llm`.
 
     Raises
     ------
@@ -81,7 +84,8 @@ def scan(path: str | os.PathLike[str], keys: Mapping[str, str] | None = None) ->
 
 
 def search(
-    paths: Iterable[str | os.PathLike[str]], keys: Mapping[str, str] | None = None
+    paths: Iterable[str | os.PathLike[str]],
+    keys: Mapping[str, str] | Iterable[str] | None = None,
 ) -> Report:
     """Search all of `paths`; a file that cannot be read is a problem of the report.
 
@@ -90,7 +94,7 @@ def search(
     paths, keys
         See `scan`.
     """
-    searcher = Searcher(keys_at_hand() if keys is None else keys)
+    searcher = Searcher(keys_at_hand() if keys is None else _named(keys))
     files: dict[Path, tuple[Path, bool]] = {}
     problems: list[ScanError] = []
     for path in map(Path, paths):
@@ -118,6 +122,13 @@ def _in_file(searcher: Searcher, file: Path, *, was_named: bool) -> Iterator[Fin
                 continue
             found.add(name)
             yield Finding(file=shown, cell=piece.cell, where=where, what=what)
+
+
+def _named(keys: Mapping[str, str] | Iterable[str]) -> Mapping[str, str]:
+    if isinstance(keys, Mapping):
+        return keys
+    values = [keys] if isinstance(keys, str) else keys
+    return {f"key {number}": value for number, value in enumerate(values, start=1)}
 
 
 def keys_at_hand() -> dict[str, str]:
