@@ -126,3 +126,80 @@ def test_leftovers_are_cleaned_away_when_a_notebook_is_opened(tmp_path: Path) ->
     history.close()
     history.turns()
     assert sorted(files(tmp_path)) == sorted([used, young])
+
+
+INTERRUPTED = """
+import random, signal, sys
+sys.path.insert(0, {tests!r})
+from test_history_crash import turn, picture
+from agentcell.history.notebook import NotebookHistory
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+history = NotebookHistory({folder!r}, notebook="a.ipynb")
+history.put("main", turn("first", picture(0, 0)))
+rng, stopped = random.Random(3), 0
+for number in range(300):
+    new = turn(f"t{{number}}", picture(0, number % 3))
+    signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.00005, 0.004))
+    try:
+        try:
+            history.put("main", new)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        stopped += 1
+        history.put("main", new)
+print(stopped, history.count(), len({{one.id for one in history.turns()}}))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer")
+def test_an_interrupt_at_any_moment_neither_loses_nor_doubles_a_turn(tmp_path: Path) -> None:
+    code = INTERRUPTED.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stderr
+    stopped, counted, different = map(int, ran.stdout.split())
+    assert stopped > 30
+    assert counted == different == 301
+    assert NotebookHistory(tmp_path, notebook="a.ipynb").count() == 301
+
+
+CROWD = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_history_crash import turn, picture
+from agentcell.history.notebook import NotebookHistory
+told = []
+history = NotebookHistory({folder!r}, notebook="a.ipynb", tell=told.append)
+sys.stdin.readline()
+for number in range(40):
+    history.put("main", turn(f"{kernel}-{{number}}", picture(0, number)))
+print(told)
+"""
+
+
+def test_many_kernels_that_begin_at_once_lose_nothing(tmp_path: Path) -> None:
+    tests, folder = str(Path(__file__).parent), str(tmp_path)
+    kernels = [
+        subprocess.Popen(
+            [sys.executable, "-c", CROWD.format(tests=tests, folder=folder, kernel=kernel)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for kernel in range(4)
+    ]
+    time.sleep(1)
+    for kernel in kernels:
+        assert kernel.stdin is not None
+        kernel.stdin.write("go\n")
+        kernel.stdin.flush()
+    said = [kernel.communicate()[0] for kernel in kernels]
+
+    assert said == ["[]\n"] * 4
+    assert NotebookHistory(tmp_path, notebook="a.ipynb").count() == 160
+    assert len(list(files(tmp_path))) == 40

@@ -19,6 +19,7 @@ from agentcell import Agent
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import BadRequest, HistoryError
 from agentcell.history.branches import FormerRun
+from agentcell.history.memory import HistoryMemory
 from agentcell.history.notebook import NotebookHistory
 from agentcell.messages import MediaMessageBlock, Message, content_text
 from agentcell.session import Session
@@ -769,6 +770,12 @@ def test_half_a_character_in_a_name_loses_nothing(opened: Opened) -> None:
 
     assert [turn.question for turn in session.conversation("a\ud800").turns] == ["one again"]
     assert session.conversations == ("a\ufffd",)
+
+
+@pytest.mark.parametrize("wrong", [3, b"folder", HistoryMemory(), ["a"]])
+def test_what_is_no_folder_is_told(wrong: Any) -> None:
+    with pytest.raises(HistoryError, match="a path was expected"):
+        Session(ScriptedModel(), history=wrong)
 
 
 # -- what is in the files ------------------------------------------------------------------------

@@ -106,6 +106,27 @@ def by_id(history: NotebookHistory, beginning: str) -> list[Found]:
     return history.work(find)
 
 
+def in_place_of(history: NotebookHistory, turn: Turn) -> Turn | None:
+    """Return the turn that is in force where `turn` stood; None if there is none.
+
+    Parameters
+    ----------
+    history
+        The notebook's.
+    turn
+        No longer in force itself.
+    """
+    if turn.cell_id is None:
+        return None
+
+    def find(store: TurnStore) -> list[Found]:
+        condition = f"t.cell = ? AND t.part = ? AND t.state = {IN_FORCE} LIMIT 1"
+        return _found(store, condition, turn.cell_id, turn.part)
+
+    found = history.work(find)
+    return found[0].turn if found else None
+
+
 def gone(history: NotebookHistory, name: str, *, last: int) -> list[Found]:
     """Return what is no longer in force of a conversation: the last turns, oldest first.
 

@@ -75,6 +75,11 @@ class NotebookHistory(MessageByMessage):
                 f"max_turns is {max_turns!r}; a whole number from 0 on was expected.",
                 fix="use 0 for all turns, or for example 50.",
             )
+        if folder is not None and not isinstance(folder, (str, os.PathLike)):
+            raise HistoryError(
+                f"A {type(folder).__name__} was given for a history's folder; a path was expected.",
+                fix="give the folder's path, or a NotebookHistory.",
+            )
         super().__init__(conversation)
         self.notebook = notebook
         self.max_turns = max_turns
