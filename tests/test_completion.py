@@ -73,7 +73,7 @@ def folder(tmp_path: Path, shell: InteractiveShell) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
     names = ("my file.png", "it's.png", 'q"uote.png', "home.png", ".hidden.png", "b,c.PDF", "scan")
-    for name in (*names, "notes.md", "two\nlines.png", "both'\".png"):
+    for name in (*names, "notes.md", "runs.jsonl", "runs.png", "two\nlines.png", "both'\".png"):
         (tmp_path / name).write_bytes(data)
     os.environ["HOME"] = str(tmp_path)
     return tmp_path
@@ -142,6 +142,17 @@ def folder(tmp_path: Path, shell: InteractiveShell) -> Path:
         ("%agent model loc", ["local/smollm2-135m"]),
         ("%agent model local loc", []),
         ("%agent nothing loc", []),
+        ("%agent key openai-c", ["openai-chat"]),
+        ("%agent key openai --f", ["--forget"]),
+        ("%agent replay run", ["runs.jsonl"]),
+        ("%agent replay runs.jsonl --", ["--or-ask", "--timing"]),
+        ("%agent replay --timing --", ["--or-ask"]),
+        ("%agent record of", ["off"]),
+        ("%agent recording ", ["prune"]),
+        ("%agent cancel ", []),
+        ("%%agent --approve n", ["never"]),
+        ("%%agent --skill s", ["skills/", "sub/"]),
+        ("%%agent --skill sub/", []),
         ("%agent forget rec", ["receipt_1"]),
         ("%view_image rec", ["receipt.png"]),
         ("%view_image receipt.png rec", []),
@@ -206,6 +217,9 @@ def test_variables_are_offered_where_they_are_meant(tab: Tab, shell: Interactive
     )
 
     assert tab("%view_image v_") == ["v_image", "v_path", "v_list"]
+    assert tab("%%agent -T v_f") == ["v_function"]
+    assert tab("%%agent -T v_text.up") == ["v_text.upper"]
+    assert tab("%%agent --schema v_") == ["v_class", "v_dict"]
     assert tab("%%agent -o v_") == ["v_image", "v_path", "v_text", "v_list", "v_dict"]
     assert tab("%%agent\n{v_") == ["v_image", "v_path", "v_list", "v_text", "v_dict"]
     assert tab("%%agent\n{_v") == ["_v_hidden"]

@@ -355,6 +355,18 @@ def test_a_wrong_value_is_seen_in_a_kernel(kernel: Kernel) -> None:
     assert len(ran.text.splitlines()) <= 3
 
 
+def test_what_is_set_holds_for_python_code_and_panels_too(shell: InteractiveShell) -> None:
+    model = ScriptedModel()
+    os.environ["AGENTCELL_MAX_TOKENS"] = "7"
+    session = current_session()
+    session.ask("hi", model=model)
+    assert sent(model) == {"max_tokens": 7, "system": ""}
+
+    Ran(shell, "%config AgentMagics.temperature = 0.5")
+    session.ask("hi", model=model)
+    assert sent(model) == {"max_tokens": 7, "temperature": 0.5, "system": ""}
+
+
 def test_a_session_of_python_code_has_defaults_of_its_own() -> None:
     from agentcell.request import Defaults
 

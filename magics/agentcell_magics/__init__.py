@@ -48,7 +48,7 @@ class _Loaded:
         self.key_watch = KeyWatch(shell, lambda: self.names.used("cell"))
         self.key_prompt = KeyPrompt(shell)
         self.config = AgentMagics(shell.config)
-        self.config.observe(self._model_was_set, "model")
+        self.config.observe(self._was_set)
 
     @cached_property
     def session(self) -> Session:
@@ -60,6 +60,7 @@ class _Loaded:
         self.config.fixed = {"history": kind}
         session = Session(model=self.config.model, history=history)
         session.on_change(lambda: self.config.follow(session))
+        self.config.share(session)
         return session
 
     @cached_property
@@ -83,9 +84,12 @@ class _Loaded:
     # While a person still types, in a console, a cell must not look complete for this.
     agent_cell.has_side_effects = True  # type: ignore[attr-defined]  # IPython looks for the mark
 
-    def _model_was_set(self, change: Any) -> None:
-        if "session" in vars(self) and self.session.chosen_model_name != change.new:
+    def _was_set(self, change: Any) -> None:
+        if "session" not in vars(self):
+            return
+        if change.name == "model" and self.session.chosen_model_name != change.new:
             self.session.model = change.new
+        self.config.share(self.session)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from traitlets import Bool, Enum, Float, Int, TraitError, TraitType, Unicode, validate
@@ -163,6 +164,19 @@ class AgentMagics(Configurable):
             detail=self.in_force("detail"),
             pdf_as=self.in_force("pdf_as"),
         )
+
+    def share(self, session: Session) -> None:
+        """Let a session know what holds; what is wrong in the environment, a cell will tell.
+
+        Parameters
+        ----------
+        session
+            The magics' own.
+        """
+        from agentcell.errors import CellError
+
+        with suppress(CellError):
+            session.defaults = self.defaults()
 
     def follow(self, session: Session) -> None:
         """Show the model that was chosen in another way, by `%agent model` or in Python.

@@ -58,6 +58,7 @@ def offered(notebook: Notebook, text: str) -> list[str]:
     items = popup(notebook.page)
     expect(items.first).to_be_visible(timeout=15_000)
     texts = items.all_inner_texts()
+    notebook.screenshot("completion")
     notebook.page.keyboard.press("Escape")
     return texts
 
@@ -77,7 +78,6 @@ def test_options_models_and_files_are_offered_in_the_line(notebook: Notebook) ->
     options = offered(notebook, "%%agent --")
     assert {"--model", "--attach", "--input", "--dry-run"} <= set(options)
     assert all(one.startswith("--") for one in options)
-    notebook.screenshot("completion-options")
     models = offered(notebook, "%%agent -m open")
     assert "openai/gpt-4.1" in models
     assert all(one.startswith("open") for one in models)
@@ -105,7 +105,6 @@ def test_a_mention_is_completed_and_attaches_the_file(notebook: Notebook) -> Non
         "@files/plan.png",
         "@files/receipt.png",
     ]
-    notebook.screenshot("completion-mention")
     cell = completed(notebook, "%%agent -m local -n\nSee @files/re")
     assert cell == "%%agent -m local -n\nSee @files/receipt.png"
     notebook.run(1)
