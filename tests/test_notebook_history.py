@@ -232,6 +232,7 @@ def test_what_stands_below_a_cell_that_runs_again_is_stale_until_it_runs_again(
         seen.append(marks(session))
 
     assert seen == ["a b c* d*", "a b c d*", "a b c* d*", "a b c* d"]
+    assert session.stale == {turn.id for turn in session.turns if turn.stale}
     assert marks(opened()) == "a b c* d"
 
 

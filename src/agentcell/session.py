@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentcell import asking
 from agentcell.adapters.events import Usage
@@ -39,6 +39,9 @@ from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.question import compose
 from agentcell.request import Defaults, Request
 from agentcell.safe_text import unsendable
+
+if TYPE_CHECKING:
+    from agentcell.history.saved_notebook import Restored
 
 __all__ = ["MAIN", "Request", "Session"]
 
@@ -131,6 +134,11 @@ class Session:
     def turns(self) -> tuple[Turn, ...]:
         """All turns of all conversations; each says whether it is `stale`."""
         return tuple(self.history.turns())
+
+    @property
+    def stale(self) -> frozenset[str]:
+        """The ids of turns that follow one which was asked again after them."""
+        return frozenset(self.history.stale())
 
     @property
     def usage(self) -> Usage:
@@ -251,6 +259,36 @@ class Session:
         turn = self.history.forget(turn_id)
         self._changed()
         return turn
+
+    def restore_saved(
+        self, path: str | os.PathLike[str], *, if_new: bool = False, by_cell: bool = True
+    ) -> Restored:
+        """Bring back the turns that a saved notebook's outputs tell of; they are marked imported.
+
+        Parameters
+        ----------
+        path
+            The notebook's file.
+        if_new
+            Do nothing where turns of this notebook were kept before, be they forgotten since.
+        by_cell
+            Whether the file's ids of cells are those that questions come with.
+
+        Raises
+        ------
+        HistoryError
+            If the file cannot be used.
+        """
+        from agentcell.history.lookup import is_known
+        from agentcell.history.saved_notebook import Restored, restore_saved
+
+        if if_new and is_known(self.history):
+            return Restored()
+        done = restore_saved(self.history, path, by_cell=by_cell)
+        if done.turns:
+            self._known = None  # its attachments are known again
+            self._changed()
+        return done
 
     def export(
         self,

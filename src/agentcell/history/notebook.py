@@ -141,6 +141,17 @@ class NotebookHistory(MessageByMessage):
         names = self.conversations if name is None else (name,)
         return self._shelf.work(lambda store: sum(map(store.count, names)))
 
+    def stale(self, name: str | None = None) -> list[str]:
+        """Return the ids of stale turns: an earlier one was asked again after them.
+
+        Parameters
+        ----------
+        name
+            Of a conversation; None: of all.
+        """
+        names = self.conversations if name is None else (name,)
+        return self._shelf.work(lambda store: [turn for one in names for turn in store.stale(one)])
+
     def find(self, turn_id: str) -> Turn | None:
         """Return a turn in force, without its mark; None if there is none of that id.
 

@@ -16,6 +16,7 @@ from agentcell.history.past import MOST_TURNS, Past, first_to_go
 from agentcell.history.records import Missing, block_record
 from agentcell.history.rows import (
     END,
+    START,
     Spot,
     fresh_start,
     last_given,
@@ -146,13 +147,20 @@ class TurnStore:
             How many, from the end; 0 is all.
         """
         ids = self.ids(name)
-        rows = last_rows(self.database, ids, (0, 0), END, last or -1)
+        rows = last_rows(self.database, ids, START, END, last or -1)
         flags = stale_flags(self.database, ids, rows)
         turns = self.bodies.load([row.number for row in rows])
         return [
             replace(turn, stale=True) if stale else turn
             for turn, stale in zip(turns, flags, strict=True)
         ]
+
+    def stale(self, name: str) -> list[str]:
+        """Return the ids of a conversation's stale turns, oldest first."""
+        ids = self.ids(name)
+        rows = last_rows(self.database, ids, START, END, -1)
+        flags = stale_flags(self.database, ids, rows)
+        return [row.id for row, flag in zip(rows, flags, strict=True) if flag]
 
     def count(self, name: str) -> int:
         """Return how many turns a conversation has."""
