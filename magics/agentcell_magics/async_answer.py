@@ -78,6 +78,7 @@ class AsyncAnswer:
         self._tags = [block.tag for block in media_blocks(request.messages)]
         self._display_id = uuid.uuid4().hex
         self._shown: Any = None
+        self._is_shown_again = False
         self._pace = _Pace()
         self._lock = threading.RLock()
 
@@ -125,6 +126,8 @@ class AsyncAnswer:
             if left <= 0:
                 break
             concurrent.futures.wait([self._outcome], left)
+        if self.done:
+            self._show_again()
         return self.done
 
     def result(self, timeout: float | None = None) -> Answer:
@@ -161,6 +164,7 @@ class AsyncAnswer:
 
         self._outcome.add_done_callback(tell)
         await ended.wait()
+        self._show_again()
         return self._outcome.result()
 
     def cancel(self) -> bool:
@@ -280,6 +284,13 @@ class AsyncAnswer:
     def _ipython_display_(self) -> None:
         with self._lock:
             self._shown = show(*self._bundle(None), display_id=self._display_id)
+
+    def _show_again(self) -> None:
+        """Send the last state from the cell that waits: nbclient drops what came between cells."""
+        with self._lock:
+            if not self._is_shown_again:
+                self._is_shown_again = True
+                self._update(None)
 
     def _update(self, answer: Answer | None) -> None:
         if self._shown is None:
