@@ -478,7 +478,10 @@ def test_the_commands_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     damaged.write_text("", encoding="utf-8")
 
     assert main([str(clean)]) == 0
-    assert "No key in 1 file; known keys looked for: OPENAI_API_KEY" in capsys.readouterr().out
+    assert (
+        "No key in 1 file. Looked for: OPENAI_API_KEY; and any key's shape."
+        in capsys.readouterr().out
+    )
     assert main([str(clean), str(dirty)]) == 1
     assert main([str(damaged)]) == 2
     assert main([str(damaged), str(dirty)]) == 1

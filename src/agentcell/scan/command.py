@@ -74,8 +74,8 @@ def _as_text(report: Report, keys: dict[str, str]) -> str:
     files = f"{report.files:,} file{'' if report.files == 1 else 's'}"
     count = len(report.findings)
     found = f"{count:,} finding{'' if count == 1 else 's'}" if count else "No key"
-    known = f"known keys looked for: {', '.join(sorted(keys))}" if keys else "no key is known here"
-    return "\n".join([*lines, f"{found} in {files}; {known}, and whatever is shaped like a key."])
+    names = ", ".join(sorted(keys)) or "no known key (none is set here)"
+    return "\n".join([*lines, f"{found} in {files}. Looked for: {names}; and any key's shape."])
 
 
 def _as_json(report: Report, keys: dict[str, str]) -> str:
