@@ -163,6 +163,8 @@ def test_methods_tools_lambdas_partials_and_lists_are_tools(
         ("-T print", "there is no variable 'print'"),
         ("-T weather -T weather", "Two tools are named 'weather'"),
         ("-T unknown_type", "type is not known"),
+        ("--schema shop.Recept", "shop has no 'Recept'"),
+        ("--max-rounds 0", "a whole number from 1"),
         ("--schema nothing", "there is no variable 'nothing'"),
         ("--schema number", "a pydantic model"),
         ("--skill nowhere", "nowhere"),

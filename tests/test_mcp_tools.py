@@ -183,6 +183,21 @@ def test_a_server_that_cannot_be_reached_is_told(where: Any, said: str) -> None:
     assert children() == before
 
 
+def test_without_the_package_it_is_told_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['mcp'] = None\n"
+        "from agentcell import McpServer\n"
+        "try: McpServer('python server.py').as_tools()\n"
+        "except Exception as error: print(error)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert "cannot be asked: the package mcp is not installed" in ran.stdout
+    assert "Fix: run pip install 'agentcell[tools]'" in ran.stdout
+
+
 def test_what_a_server_says_last_never_shows_what_only_it_may_know() -> None:
     code = "import os, sys; sys.exit('bad token ' + os.environ['TOKEN'])"
 

@@ -42,7 +42,8 @@ def schema_named(name: str, variables: Mapping[str, Any]) -> Any:
     CellError
         If there is no such variable.
     """
-    return _value("--schema", name, variables)
+    head, _, rest = name.partition(".")
+    return _inside("--schema", name, _value("--schema", head, variables), rest)
 
 
 def skills_named(given: Iterable[str], variables: Mapping[str, Any]) -> list[Any] | None:
@@ -65,12 +66,7 @@ def _tool(name: str, variables: Mapping[str, Any]) -> Any:
     value = _value("-T", head, variables)
     if dot and isinstance(value, McpServer):
         return value[rest]
-    for part in rest.split(".") if dot else ():
-        held = value
-        value = getattr(held, part, None)
-        if value is None:
-            fix = _meant(part, [one for one in dir(held) if not one.startswith("_")])
-            raise CellError(f"-T {shown(name)}: {head} has no {shown(part)!r}.", fix=fix)
+    value = _inside("-T", name, value, rest)
     if isinstance(value, (Tool, McpServer)):
         return value
     if isinstance(value, (list, tuple)):
@@ -92,6 +88,17 @@ def _value(flag: str, name: str, variables: Mapping[str, Any]) -> Any:
         f"{flag} {shown(name)}: there is no variable {shown(name)!r}.",
         fix=_meant(name, variables),
     )
+
+
+def _inside(flag: str, name: str, value: Any, path: str) -> Any:
+    """Return what stands behind the dots: ``shop.look_up``, ``models.Receipt``."""
+    for part in path.split(".") if path else ():
+        held, value = value, getattr(value, part, None)
+        if value is None:
+            fix = _meant(part, [one for one in dir(held) if not one.startswith("_")])
+            where = shown(name[: -len(part) - 1])
+            raise CellError(f"{flag} {shown(name)}: {where} has no {shown(part)!r}.", fix=fix)
+    return value
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -71,9 +71,16 @@ AGENT_OPTIONS = (
         help="ask you before each call, run all unasked, or run none; see below",
     ),
     Option(
+        flags=("--max-rounds",),
+        key="max_rounds",
+        kind="count",
+        value="N",
+        help="how many rounds of tool calls there may be (10, if not given)",
+    ),
+    Option(
         flags=("--schema",),
         key="schema",
-        kind="name",
+        kind="text",
         value="VAR",
         help="answer by this class or JSON schema; the object goes into -o VAR",
     ),
@@ -207,6 +214,7 @@ class AgentOptions:
     verbose: bool = False
     tools: tuple[str, ...] = ()
     approve: str | None = None
+    max_rounds: int = 10
     schema: str | None = None
     skills: tuple[str, ...] = ()
     in_background: bool = False

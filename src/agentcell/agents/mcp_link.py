@@ -158,7 +158,9 @@ class Link:
                 await closing.wait()
         except Exception as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
             if not ready.done():
-                ready.set_exception(self._failed(_why(problem)))
+                is_missing = isinstance(problem, ModuleNotFoundError)
+                fix = "run pip install 'agentcell[tools]' and start the kernel anew."
+                ready.set_exception(self._failed(_why(problem), fix if is_missing else ""))
                 ready.exception()  # it may be that nobody waits any more
         finally:
             if not ready.done():
@@ -215,15 +217,16 @@ class Link:
         await self.stop()
         raise failed
 
-    def _failed(self, why: str) -> ToolServerFailed:
+    def _failed(self, why: str, fix: str = "") -> ToolServerFailed:
         log = self._last_words()
         said = f" It said last: {log}" if log else ""
         place = self.place
-        fix = (
-            f"check that it listens at {place.url}."
-            if place.url
-            else f"check that this runs in a terminal: {shlex.join(place.command)[:160]}"
-        )
+        if not fix:
+            fix = (
+                f"check that it listens at {place.url}."
+                if place.url
+                else f"check that this runs in a terminal: {shlex.join(place.command)[:160]}"
+            )
         problem = f"MCP server '{place.name}' {why}.{said}"
         return ToolServerFailed(place.without_secrets(problem), fix=place.without_secrets(fix))
 
@@ -242,8 +245,10 @@ _OPEN: set[Link] = set()
 def _why(problem: BaseException) -> str:
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    if isinstance(problem, ModuleNotFoundError) and (problem.name or "").startswith("mcp"):
-        return "cannot be asked: the package mcp is missing (pip install 'agentcell[tools]')"
+    if isinstance(problem, ModuleNotFoundError):
+        return (
+            f"cannot be asked: the package {str(problem.name).partition('.')[0]} is not installed"
+        )
     if isinstance(problem, FileNotFoundError):
         return "cannot be started: there is no such program"
     if isinstance(problem, PermissionError):
