@@ -142,7 +142,8 @@ class AskMagics(Magics):
             part=self._part(),
             tools=tools_named(options.tools, values),
             approve=Approval(mode, can_ask=not options.in_background),
-            schema=schema_named(options.schema, values) if options.schema else None,
+            max_rounds=options.max_rounds,
+            schema=None if options.schema is None else schema_named(options.schema, values),
             skills=skills_named(options.skills, values),
         )
 
