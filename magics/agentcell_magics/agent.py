@@ -32,7 +32,9 @@ from agentcell_magics.live import show
 from agentcell_magics.mentioned import Mentioned, mentioned
 from agentcell_magics.named import schema_named, skills_named, tools_named
 from agentcell_magics.options import AgentOptions, agent_options
+from agentcell_magics.saved import recall
 from agentcell_magics.sent_card import sent
+from agentcell_magics.stale_marks import stale_marks
 from agentcell_magics.status import run_command
 from agentcell_magics.turn_display import TurnDisplay
 
@@ -68,6 +70,7 @@ class AskMagics(Magics):
         self._asked = ("", 0)
         self._shown_large: dict[str, str] = {}
         self._last: Request | None = None
+        self._has_asked = False
 
     @no_var_expand  # braces and dollars in a question are the person's own text
     @line_cell_magic
@@ -121,8 +124,9 @@ class AskMagics(Magics):
             show(sent(self.session.as_sent(self._last), "The last request as sent"))
 
     def _prepare(self, options: AgentOptions, text: str, named: Mentioned) -> Request:
+        self._begin_cell()
         self.defaults.check()
-        self.session.defaults = self.defaults.defaults()
+        self.defaults.apply(self.session)
         mode = options.approve or self.defaults.in_force("approve")
         values = variables(self.shell)
         return self.session.prepare(
@@ -146,6 +150,14 @@ class AskMagics(Magics):
             schema=None if options.schema is None else schema_named(options.schema, values),
             skills=skills_named(options.skills, values),
         )
+
+    def _begin_cell(self) -> None:
+        """Before a session's first question, know what the notebook's file tells of it."""
+        if not self._has_asked:
+            self._has_asked = True
+            recall(self.session, self.shell)
+        if self._asked[0] != run_id(self.shell):
+            stale_marks(self.session).runs_again(cell_id(self.shell))
 
     def _part(self) -> int:
         """Return which question of this run of the cell comes now: a loop may ask several."""
@@ -234,7 +246,11 @@ class AskMagics(Magics):
             is_value = request.schema is not None and answer.status == "complete"
             self.shell.push({options.output: answer.value if is_value else answer})
         if not options.quiet:
-            show(cards.footer(answer, thinking))
+            bundle = cards.footer(answer, thinking)
+            updates = can_update(self.shell) and not is_terminal(self.shell)
+            stale_marks(self.session).show(
+                request.turn, request.conversation, bundle, updates=updates
+            )
 
 
 def _unbroken(*steps: Callable[[], None]) -> bool:

@@ -53,6 +53,14 @@ def request_code(shell: InteractiveShell) -> str | None:
     return code if isinstance(code, str) else None
 
 
+def running_source() -> str | None:
+    """Return the whole cell that runs now, None where nobody tells."""
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    return None if shell is None else request_code(shell)
+
+
 def _request(shell: InteractiveShell) -> dict[str, Any]:
     kernel = getattr(shell, "kernel", None)
     return {} if kernel is None else dict(kernel.get_parent("shell"))

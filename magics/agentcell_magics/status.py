@@ -10,15 +10,12 @@ from agentcell.errors import CellError
 from agentcell.session import Session
 from agentcell_magics import cards
 from agentcell_magics.background_commands import cancel, show_running
+from agentcell_magics.export_command import export
+from agentcell_magics.history_commands import forget, history, restore, undo
 from agentcell_magics.key_command import key_command
 from agentcell_magics.line import HELP_WORDS, shown, tokens
 from agentcell_magics.live import show
 from agentcell_magics.recording_command import record, recording, replay
-
-_LONGEST_QUESTION = 80
-
-_MOST_TURNS = 100
-"""As many turns the history shows: the last ones."""
 
 
 def run_command(session: Session, line: str) -> None:
@@ -104,37 +101,12 @@ def _models(_: Session, arguments: list[str]) -> None:
     )
 
 
-def _history(session: Session, arguments: list[str]) -> None:
-    _none(arguments, "history")
-    facts = []
-    for name in session.conversations:
-        for number, turn in enumerate(session.conversation(name).turns, start=1):
-            asked = " ".join(turn.question.split())
-            short = asked if len(asked) <= _LONGEST_QUESTION else f"{asked[:_LONGEST_QUESTION]}…"
-            marks: list[str] = [turn.status] if turn.status != "complete" else []
-            marks += ["fresh start"] if turn.fresh else []
-            facts.append((f"{name} {number}", " · ".join([short, turn.model, *marks])))
-    title = "Turns"
-    if len(facts) > _MOST_TURNS:
-        title = f"Turns: the last {_MOST_TURNS} of {len(facts):,}"
-    show(cards.rows(title, facts[-_MOST_TURNS:]) if facts else cards.line("No turns yet."))
-
-
 def _attachments(session: Session, arguments: list[str]) -> None:
     _none(arguments, "attachments")
     if session.attachments:
         show(cards.attachments(session.attachments))
     else:
         show(cards.line("Nothing is attached yet."))
-
-
-def _forget(session: Session, arguments: list[str]) -> None:
-    if not arguments:
-        raise CellError(
-            "%agent forget needs a tag.", fix="write for example %agent forget receipt_1."
-        )
-    block = session.forget(" ".join(arguments))
-    show(cards.line(f"{block.tag} will not be sent again."))
 
 
 def _reset(session: Session, arguments: list[str]) -> None:
@@ -147,10 +119,13 @@ COMMANDS: dict[str, Callable[[Session, list[str]], None]] = {
     "status": _status,
     "model": _model,
     "models": _models,
-    "history": _history,
+    "history": history,
     "attachments": _attachments,
-    "forget": _forget,
+    "undo": undo,
+    "forget": forget,
+    "restore": restore,
     "reset": _reset,
+    "export": export,
     "running": show_running,
     "cancel": cancel,
     "key": key_command,

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from agentcell.adapters.events import Finished, Retrying, TextDelta, ThinkingDelta, Waiting
 from agentcell.agents.exchange import ToolFinished, ToolStarted
 from agentcell.answer import Answer
 from agentcell.asking import AskEvent
+from agentcell.history.saved_facts import saved_facts
+from agentcell.history.turns import Status
 from agentcell.messages import MediaMessageBlock, ToolCall, media_blocks
 from agentcell.session import Request
 from agentcell_magics import cards
+from agentcell_magics.cells import running_source
 from agentcell_magics.live import LiveAnswer, show
 
 MOST_TOOL_PICTURES = 12
@@ -37,6 +41,7 @@ class TurnDisplay:
         self, request: Request, *, updates: bool, prints: bool = False, quiet: bool = False
     ) -> None:
         self._request = request
+        self._source = running_source()
         self._updates = updates and not prints
         self._prints = prints
         self._quiet = quiet
@@ -133,7 +138,7 @@ class TurnDisplay:
         if self._held:
             self._live.add(answer_text(self._request, answer, "".join(self._held)))
             self._held.clear()
-        self._live.finish(metadata(self._request, answer, self.calls), note)
+        self._live.finish(metadata(self._request, answer, self.calls, source=self._source), note)
 
     def _new_answer(self, *, prints: bool | None = None) -> LiveAnswer:
         return LiveAnswer(
@@ -212,31 +217,37 @@ def answer_text(request: Request, answer: Answer | None, said: str) -> str:
 
 
 def metadata(
-    request: Request, answer: Answer | None, calls: Iterable[ToolFinished] = ()
+    request: Request,
+    answer: Answer | None,
+    calls: Iterable[ToolFinished] = (),
+    *,
+    source: str | None = None,
 ) -> dict[str, Any] | None:
-    """Return the facts about a turn that stand in its output's metadata."""
+    """Return the facts about a turn that stand in its output's metadata.
+
+    Parameters
+    ----------
+    source
+        The cell that asked, None where it is not known.
+    """
     if answer is None:
         return None
     usage = answer.usage
-    facts: dict[str, Any] = {
-        "turn": request.id,
-        "model": request.model.name,
-        "status": answer.status,
-        "finish_reason": answer.finish_reason,
-        "seconds": round(answer.seconds, 3),
-        "usage": None
+    question = request.question
+    facts = saved_facts(
+        replace(request.turn, status=cast("Status", answer.status)),
+        request.conversation,
+        question.blocks,
+        question=question.text,
+        source=source,
+    )
+    facts["finish_reason"] = answer.finish_reason
+    facts["seconds"] = round(answer.seconds, 3)
+    facts["usage"] = (
+        None
         if usage is None
-        else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
-        "attachments": [
-            {
-                "tag": block.tag,
-                "digest": block.fingerprint,
-                "type": block.asset.mime_type,
-                "size_bytes": block.asset.size_bytes,
-            }
-            for block in request.question.blocks
-        ],
-    }
+        else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    )
     if tools := [{"name": one.call.name, "is_error": one.is_error} for one in calls]:
         facts["tools"] = tools
     return facts

@@ -58,6 +58,28 @@ def numbered(history: NotebookHistory, name: str, *, last: int) -> list[Found]:
     ]
 
 
+def stale_ones(history: NotebookHistory, name: str, *, last: int) -> dict[str, bool]:
+    """Return which of a conversation's last turns are stale, by their ids; none is read whole.
+
+    Parameters
+    ----------
+    history
+        The notebook's.
+    name
+        Of the conversation.
+    last
+        How many, from the end.
+    """
+
+    def find(store: TurnStore) -> dict[str, bool]:
+        ids = store.ids(name)
+        rows = last_rows(store.database, ids, (0, 0), END, last)
+        flags = stale_flags(store.database, ids, rows)
+        return {row.id: flag for row, flag in zip(rows, flags, strict=True)}
+
+    return history.work(find)
+
+
 def at_number(history: NotebookHistory, name: str, number: int) -> Found | None:
     """Return the turn of that number in a conversation; None if there is none.
 
