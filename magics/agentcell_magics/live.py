@@ -9,13 +9,7 @@ from typing import Any
 
 from agentcell.safe_text import marked, plain, safe_markdown
 from agentcell_magics.cards import Bundle, line
-
-SHORTEST_WAIT = 1 / 15
-"""Seconds between updates. Faster ones make hosts lose messages, the last one included."""
-
-BYTES_PER_SECOND = 8_000
-"""How much an answer's updates may send, besides one and a half times its own length: each
-update carries the whole text, so long texts are updated less often."""
+from agentcell_magics.pace import Pace, utf8_bytes
 
 
 def show(data: Bundle, metadata: Bundle | None = None, **options: Any) -> Any:
@@ -49,10 +43,8 @@ class LiveAnswer:
         self._prints = prints
         self._handle: Any = None
         self._text: list[str] = []
-        self._length = 0
-        self._sent_bytes = 0
-        self._began = time.monotonic()
-        self._last = 0.0
+        self._bytes = 0
+        self._pace = Pace()
 
     @property
     def text(self) -> str:
@@ -66,17 +58,20 @@ class LiveAnswer:
 
     def status(self, said: str) -> None:
         """Say what is waited for, in the answer's place, until the answer begins."""
-        if self._updates and not self._length:
+        if self._updates and not self._text:
             self._send(line(said))
 
     def add(self, piece: str) -> None:
         """Add a piece and show it when it is time."""
         self._text.append(piece)
-        self._length += len(piece)
+        self._bytes += utf8_bytes(piece)
         if self._prints:
             print(plain(piece), end="", flush=True)  # noqa: T201 (a terminal has no displays)
-        elif self._updates and self._is_time():
-            self._send({"text/markdown": answer_bundle(self.text, self._tags)["text/markdown"]})
+        elif self._updates and self._pace.is_time(self._bytes):
+            began = time.monotonic()
+            markdown = marked(safe_markdown(self.text), self._tags)
+            self._send({"text/markdown": markdown})
+            self._pace.sent([markdown], self._bytes, time.monotonic() - began)
 
     def finish(self, metadata: Bundle | None = None, note: str = "") -> None:
         """Show the last state; `note` stands for the answer where there is none."""
@@ -88,14 +83,7 @@ class LiveAnswer:
         if text.strip() or note:
             self._send(bundle, {"agentcell": metadata or {}})
 
-    def _is_time(self) -> bool:
-        now = time.monotonic()
-        allowed = 1.5 * self._length + BYTES_PER_SECOND * (now - self._began) + 2_000
-        return now - self._last >= SHORTEST_WAIT and self._sent_bytes + self._length <= allowed
-
     def _send(self, data: Bundle, metadata: Bundle | None = None) -> None:
-        self._last = time.monotonic()
-        self._sent_bytes += sum(len(value) for value in data.values())
         if not self._updates:
             show(data, metadata)
         elif self._handle is None:
