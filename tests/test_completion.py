@@ -228,6 +228,20 @@ def test_variables_are_offered_where_they_are_meant(tab: Tab, shell: Interactive
     assert tab("%%agent -i v_i") == ["v_image="]
 
 
+def test_turns_are_offered_by_number_and_with_several_conversations_by_name(tab: Tab) -> None:
+    session = current_session()
+    for number in range(3):
+        session.ask(f"Question {number}", model=ScriptedModel())
+    assert tab.ours("%agent forget ") == ["3", "2", "1"]
+
+    session.ask("?", conversation="my trip", model=ScriptedModel())
+    assert tab.ours("%agent forget ") == ["main", '"my trip"']
+    assert tab.ours("%agent forget main ") == ["3", "2", "1"]
+    assert tab.ours('%agent forget "my trip" ') == ["1"]
+    assert tab.ours("%agent history m") == ["main", '"my trip"']
+    assert tab.ours("%agent history main --") == ["--all"]
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("text", "offered"),

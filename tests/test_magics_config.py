@@ -208,6 +208,7 @@ def test_quiet_may_be_set_and_one_cell_shows_all_the_same(
         ("max_tokens = 0", "a whole number from 1 was expected"),
         ("max_tokens = True", "a whole number from 1 was expected"),
         ("max_tokens = 1.5", "a whole number from 1 was expected"),
+        ("history_turns = -1", "a whole number from 0 was expected"),
         ("quiet = 'yes'", "True or False was expected"),
         ("approve = 'sometimes'", "one of ask, run, refuse, always, never was expected"),
         ("history = 'disk'", "one of notebook, memory was expected"),
@@ -239,6 +240,7 @@ def test_a_wrong_value_is_told_at_once_and_changes_nothing(
         ("AGENTCELL_TEMPERATURE", "-1", "a number from 0 was expected"),
         ("AGENTCELL_TEMPERATURE", "inf", "a number from 0 was expected"),
         ("AGENTCELL_MAX_TOKENS", "many", "a whole number from 1 was expected"),
+        ("AGENTCELL_HISTORY_TURNS", "all", "a whole number from 0 was expected"),
         ("AGENTCELL_QUIET", "perhaps", "True or False was expected"),
         ("AGENTCELL_APPROVE", "x" * 500, "one of ask, run"),
     ],
@@ -353,6 +355,27 @@ def test_a_wrong_value_is_seen_in_a_kernel(kernel: Kernel) -> None:
     assert "AgentMagics.detail is 'low'; one of auto, high, original was expected" in ran.text
     assert "run %config AgentMagics.detail = 'auto'" in ran.text
     assert len(ran.text.splitlines()) <= 3
+
+
+def test_how_many_earlier_turns_go_out_may_be_set(
+    shell: InteractiveShell, model: ScriptedModel
+) -> None:
+    for number in range(4):
+        Ran(shell, f"%%agent\nquestion {number}")
+
+    def earlier() -> int:
+        return len([one for one in model.requests[-1] if one["role"] == "user"]) - 1
+
+    assert earlier() == 3
+    os.environ["AGENTCELL_HISTORY_TURNS"] = "2"
+    Ran(shell, "%%agent\nhi")
+    assert earlier() == 2
+    Ran(shell, "%config AgentMagics.history_turns = 1")
+    Ran(shell, "%%agent\nhi")
+    assert earlier() == 1
+    Ran(shell, "%config AgentMagics.history_turns = 0")
+    Ran(shell, "%%agent\nhi")
+    assert earlier() == 6
 
 
 def test_what_is_set_holds_for_python_code_and_panels_too(shell: InteractiveShell) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 from agentcell_magics.offers import Known, Offer, Offers, conversations, matching, models, paths
 
+_MOST_TURNS = 50
+
 
 def command_offers(known: Known, words: tuple[str, ...], begun: str) -> Offers:
     """Return what the begun word may become: a command, or what that command takes.
@@ -28,14 +30,35 @@ def command_offers(known: Known, words: tuple[str, ...], begun: str) -> Offers:
     if begun.startswith("-"):
         return flags
     plain = [word for word in given if not word.startswith("-")]
+    if name == "forget" and len(plain) == 1:
+        return _numbers(known, plain[0], begun)
     arguments = _ARGUMENTS.get(name)
     found = list(arguments(known, begun)) if arguments is not None and not plain else []
     return [*found, *flags]
 
 
-def _tags(known: Known, begun: str) -> Offers:
-    blocks = known.session().attachments
-    return matching((block.tag.strip("[]").split(" ")[0] for block in blocks), begun, "attachment")
+def _tags_and_turns(known: Known, begun: str) -> Offers:
+    """Offer attachments, and turns: by number, behind the conversation's name where need be."""
+    session = known.session()
+    tags = (tag.strip("[]").split(" ")[0] for tag in session.tags)
+    names = session.conversations
+    turns = conversations(known, begun) if len(names) > 1 else []
+    if len(names) == 1:
+        turns = _numbers(known, names[0], begun)
+    return [*matching(tags, begun, "attachment"), *turns]
+
+
+def _numbers(known: Known, name: str, begun: str) -> list[Offer]:
+    """Offer the numbers of a conversation's turns, the last first."""
+    session = known.session()
+    count = session.history.count(name) if name in session.conversations else 0
+    last = range(count, max(0, count - _MOST_TURNS), -1)
+    return matching(map(str, last), begun, "turn")
+
+
+def _former_runs(known: Known, begun: str) -> Offers:
+    runs = reversed(known.session().history.former_runs)
+    return matching([*(run.name for run in runs), "last", "notebook"], begun, "run")
 
 
 def _cancel(known: Known, begun: str) -> Offers:
@@ -77,17 +100,20 @@ def _prune(_: Known, begun: str) -> Offers:
 _ARGUMENTS: Mapping[str, Callable[[Known, str], Offers]] = {
     "cancel": _cancel,
     "export": _files,
-    "forget": _tags,
+    "forget": _tags_and_turns,
+    "history": conversations,
     "key": _providers,
     "model": _models,
     "record": _recordings,
     "recording": _prune,
     "replay": _recordings,
+    "restore": _former_runs,
     "undo": conversations,
 }
 """What each command takes; those that are not there are not asked."""
 
 _FLAGS: Mapping[str, tuple[str, ...]] = {
+    "history": ("--all",),
     "key": ("--forget",),
     "record": ("--again",),
     "replay": ("--or-ask", "--timing"),

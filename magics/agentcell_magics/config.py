@@ -78,6 +78,12 @@ class AgentMagics(Configurable):
         help="Keep turns beside the notebook, or in the kernel's memory alone. Holds from the first"
         " question of a kernel on: set it before, or in ipython_config.py.",
     ).tag(config=True)
+    history_turns = Int(
+        None,
+        min=0,
+        allow_none=True,
+        help="How many earlier turns of its conversation go out with a question; 0 is all.",
+    ).tag(config=True)
     quiet = Bool(
         None, allow_none=True, help="Show the answer alone (-q); --no-quiet shows all in one cell."
     ).tag(config=True)
@@ -151,6 +157,10 @@ class AgentMagics(Configurable):
         value = getattr(self, name)
         if value is None and name != "model":  # the session itself asks the environment for it
             value = self._from_environment(name)
+        if value is None and name == "history_turns":
+            from agentcell.history.past import MOST_TURNS
+
+            return MOST_TURNS
         return self.default_values.get(name) if value is None else value
 
     def defaults(self) -> Defaults:
@@ -165,8 +175,24 @@ class AgentMagics(Configurable):
             pdf_as=self.in_force("pdf_as"),
         )
 
+    def apply(self, session: Session) -> None:
+        """Let a session know what holds.
+
+        Parameters
+        ----------
+        session
+            The magics' own.
+
+        Raises
+        ------
+        CellError
+            If the environment says something that cannot be used.
+        """
+        session.defaults = self.defaults()
+        session.history.max_turns = self.in_force("history_turns")
+
     def share(self, session: Session) -> None:
-        """Let a session know what holds; what is wrong in the environment, a cell will tell.
+        """Do as `apply`; what is wrong in the environment, a cell will tell.
 
         Parameters
         ----------
@@ -176,7 +202,7 @@ class AgentMagics(Configurable):
         from agentcell.errors import CellError
 
         with suppress(CellError):
-            session.defaults = self.defaults()
+            self.apply(session)
 
     def follow(self, session: Session) -> None:
         """Show the model that was chosen in another way, by `%agent model` or in Python.
@@ -304,7 +330,7 @@ def _expected(trait: TraitType[Any, Any]) -> str:
         case Float():
             return "a number from 0"
         case Int():
-            return "a whole number from 1"
+            return f"a whole number from {trait.min}"
         case _:
             return "a text"
 
