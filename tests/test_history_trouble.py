@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -145,6 +146,52 @@ def test_a_second_damaged_file_of_a_day_has_a_name_of_its_own(tmp_path: Path) ->
         (tmp_path / FILE).write_bytes(b"no database" * 500)
         Life(tmp_path).ask("one", cell_id="a")
         assert len(aside(tmp_path)) == number
+
+
+@pytest.fixture(scope="module")
+def long_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("long")
+    life = Life(folder)
+    for number in range(40):
+        life.ask(f"question {number} " * 30, cell_id=str(number))
+    life.ask("{x}", values={"x": PHOTO}, cell_id="p")
+    life.session.history.close()
+    return folder
+
+
+def spoiled(content: bytearray, rng: random.Random) -> bytearray:
+    """Return a file as a bad disk or a broken copy leaves it."""
+    at = rng.randrange(len(content))
+    size = rng.randint(1, 9_000)
+    match rng.choice(["bytes", "zeros", "noise", "cut"]):
+        case "bytes":
+            for _ in range(rng.randint(1, 200)):
+                content[rng.randrange(len(content))] = rng.randrange(256)
+        case "zeros":
+            content[at : at + size] = bytes(len(content[at : at + size]))
+        case "noise":
+            content[at : at + size] = rng.randbytes(len(content[at : at + size]))
+        case "cut":
+            del content[at:]
+    return content
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_is_damaged_no_new_answer_is_lost(
+    long_history: Path, tmp_path: Path, seed: int
+) -> None:
+    shutil.copytree(long_history, tmp_path, dirs_exist_ok=True)
+    content = bytearray((tmp_path / FILE).read_bytes())
+    (tmp_path / FILE).write_bytes(spoiled(content, random.Random(seed)))  # noqa: S311 (no secret)
+    life = Life(tmp_path)
+    for number in range(8):
+        life.ask(f"new {number}", cell_id=f"n{number}" if number % 2 else str(number * 3))
+    life.ask("new {x}", values={"x": PHOTO}, cell_id="x")
+
+    new = [question for question in life.questions if question.startswith("new")]
+    assert sorted(new) == [*(f"new {number}" for number in range(8)), "new [x_1 x]"]
+    assert len(life.told) <= 2
+    assert life.session.undo().question == "new [x_1 x]"
 
 
 def test_a_newer_version_s_file_is_left_alone(before: Path) -> None:

@@ -86,6 +86,8 @@ class Database:
             except UnicodeEncodeError:  # half a character in a name
                 whole = [whole_characters(one) if isinstance(one, str) else one for one in values]
                 return self._connection.execute(statement, whole)
+            except UnicodeDecodeError as error:
+                raise damaged() from error
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -108,9 +110,10 @@ class Database:
             self.read("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def is_sound(self) -> bool:
-        """Whether all of the file can be read."""
+        """Whether all of the file can be read, and its tables are there."""
         try:
-            return bool(self.read("PRAGMA quick_check(1)") == [("ok",)])
+            counters = self.read("SELECT count(*) FROM counter WHERE value >= 0")
+            return self.read("PRAGMA quick_check(1)") == [("ok",)] and counters == [(2,)]
         except sqlite3.Error:
             return False
 
@@ -132,6 +135,7 @@ def _opened(file: Path | None, steps: Sequence[Sequence[str]]) -> sqlite3.Connec
             isolation_level=None,
             check_same_thread=False,
         )
+        connection.text_factory = replacing
         try:
             _set_up(connection, steps)
         except sqlite3.OperationalError as error:
@@ -140,11 +144,21 @@ def _opened(file: Path | None, steps: Sequence[Sequence[str]]) -> sqlite3.Connec
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                 raise
             time.sleep(0.02)
+        except UnicodeDecodeError as error:
+            connection.close()
+            raise damaged() from error
         except BaseException:
             connection.close()
             raise
         else:
             return connection
+
+
+def damaged() -> sqlite3.DatabaseError:
+    """Return what SQLite says of a damaged file."""
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
 
 
 def _set_up(connection: sqlite3.Connection, steps: Sequence[Sequence[str]]) -> None:
@@ -179,6 +193,11 @@ def _migrate(connection: sqlite3.Connection, steps: Sequence[Sequence[str]]) -> 
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def replacing(content: bytes) -> str:
+    """Return a text, with ``�`` for what is none."""
+    return content.decode("utf-8", "replace")
 
 
 def _mark(file: Path | None) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agentcell.errors import HistoryError
 from agentcell.history.attachment_table import forgotten, set_forgotten
-from agentcell.history.database import Database
+from agentcell.history.database import Database, replacing
 from agentcell.history.schema import STEPS
 from agentcell.history.store import TurnStore
 
@@ -22,6 +22,8 @@ _TABLES = (
     *("notebook", "conversation", "run", "turn", "body", "attached"),
     *("attachment", "forgotten"),
 )
+
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -73,14 +75,15 @@ def set_aside(file: Path) -> Path:
 
 def salvage(damaged: Path, fresh: Database) -> int:
     """Copy what can be read of a damaged database into a new one; return how many turns."""
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(_read_only(damaged)) as source:
+    with contextlib.suppress(*_UNREADABLE), contextlib.closing(_read_only(damaged)) as source:
         if source.execute("PRAGMA user_version").fetchone()[0] != len(STEPS):
             return 0
         with fresh.transaction():
             for table in _TABLES:
                 _copy_rows(source, fresh, table)
             fresh.write("DELETE FROM turn WHERE seq NOT IN (SELECT turn FROM body)")
-            fresh.write("DELETE FROM attached WHERE turn NOT IN (SELECT seq FROM turn)")
+            for table in ("attached", "body"):
+                fresh.write(f"DELETE FROM {table} WHERE turn NOT IN (SELECT seq FROM turn)")
             fresh.write(
                 "UPDATE counter SET value = (SELECT coalesce(max(max(seq, changed)), 0) FROM turn)"
                 " WHERE name = 'changes'"
@@ -90,7 +93,7 @@ def salvage(damaged: Path, fresh: Database) -> int:
 
 def move_turns(source: TurnStore, target: TurnStore) -> None:
     """Put the last turns of each conversation that can be read into another store."""
-    trouble = (sqlite3.Error, OSError, HistoryError)
+    trouble = (*_UNREADABLE, OSError, HistoryError, LookupError)
     names: tuple[str, ...] = ()
     with contextlib.suppress(*trouble):
         names = source.names()
@@ -113,7 +116,7 @@ def read_only(file: Path) -> Database | None:
             with copy.transaction():
                 for table in (*_TABLES, "counter"):
                     _copy_rows(source, copy, table)
-    except sqlite3.Error:
+    except _UNREADABLE:
         return None
     return copy
 
@@ -122,9 +125,10 @@ def _read_only(file: Path) -> sqlite3.Connection:
     address = f"{file.absolute().as_uri()}?mode=ro"
     for options in ("", "&immutable=1"):  # a folder that cannot be written takes no lock file
         source = sqlite3.connect(address + options, uri=True)
+        source.text_factory = replacing
         try:
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error:
+        except _UNREADABLE:
             source.close()
         else:
             return source
@@ -138,7 +142,7 @@ def _copy_rows(source: sqlite3.Connection, target: Database, table: str) -> None
             for row in source.execute(f"SELECT * FROM {table}{order}"):
                 marks = ", ".join("?" * len(row))
                 target.write(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", *row)
-        except sqlite3.DatabaseError:
+        except _UNREADABLE:
             continue
         break
 

@@ -56,4 +56,12 @@ _FIRST = (
     "INSERT INTO counter VALUES ('changes', 0), ('cleaned', 0)",
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    # What each turn cost, in millionths of a millionth of a dollar (pico), at the least where it
+    # is not `known` wholly. It stays when the turn is taken back or deleted: it was paid.
+    """CREATE TABLE spent (
+        notebook INTEGER NOT NULL, turn TEXT NOT NULL, pico INTEGER NOT NULL,
+        known INTEGER NOT NULL, PRIMARY KEY (notebook, turn)) WITHOUT ROWID""",
+)
+
+STEPS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from agentcell.errors import HistoryError
+from agentcell.errors import AgentcellError, HistoryError
 from agentcell.history.attachment_table import clean
 from agentcell.history.bodies import JsonBodies
-from agentcell.history.database import Database
+from agentcell.history.database import Database, damaged
 from agentcell.history.kept_assets import KeptAssets
 from agentcell.history.renamed import find_former_name, set_aside_another_s
 from agentcell.history.rescue import (
@@ -91,10 +91,17 @@ class Shelf:
                 try:
                     done = task(self._found(make=make))
                     break
-                except (*_TROUBLE, _Unusable) as error:
-                    if is_last or self.folder is None:
+                except AgentcellError as error:
+                    if not isinstance(error, _Unusable) or is_last or self.folder is None:
                         raise
                     self._help(error, self.folder / FOLDER)
+                except Exception as error:
+                    is_ours = isinstance(error, _TROUBLE) or self._is_damaged()
+                    if not is_ours or is_last or self.folder is None:
+                        raise
+                    self._help(
+                        error if isinstance(error, _TROUBLE) else damaged(), self.folder / FOLDER
+                    )
             texts, self._to_tell = list(self._to_tell), {}
         for text in texts:  # last: a warning may be an error here
             self._tell(text)
@@ -135,6 +142,9 @@ class Shelf:
             database = Database(home / DATABASE)
         except HistoryError as error:
             raise _Unusable(error.problem, fix=error.fix) from error
+        if database.read("SELECT count(*) FROM counter WHERE value >= 0") != [(2,)]:
+            database.close()
+            raise damaged()
         store = self._store_of(database, KeptAssets(home / "assets"))
         with contextlib.suppress(*_TROUBLE):  # of no matter for the turns
             clean(store)
@@ -157,6 +167,13 @@ class Shelf:
             self._to_tell[text] = None
 
     # -- trouble ----------------------------------------------------------------------------
+
+    def _is_damaged(self) -> bool:
+        """Whether the file's content is the cause of an error that is none of SQLite's."""
+        store = self._store
+        return (
+            store is not None and store.database.file is not None and not store.database.is_sound()
+        )
 
     def _help(self, error: Exception, home: Path) -> None:
         """Have another store in the place of the one in trouble."""
