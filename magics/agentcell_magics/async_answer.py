@@ -25,7 +25,9 @@ from agentcell.messages import ToolCall, media_blocks
 from agentcell.session import Request, Session
 from agentcell_magics import cards
 from agentcell_magics.cards import Bundle
+from agentcell_magics.cells import running_source
 from agentcell_magics.live import answer_bundle, show
+from agentcell_magics.stale_marks import marked, stale_marks
 from agentcell_magics.turn_display import answer_text, metadata
 
 _POLL = 0.2
@@ -66,6 +68,8 @@ class AsyncAnswer:
         self.request = request
         self._session = session
         self._quiet = quiet
+        self._source = running_source()
+        self._is_stale = False
         self._outcome: concurrent.futures.Future[Answer] = concurrent.futures.Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -252,6 +256,15 @@ class AsyncAnswer:
             else:
                 self._outcome.set_exception(error or AssertionError("an answer or an error"))
             self._update(answer)
+        if self._loop is not None and not self._quiet:
+            marks = stale_marks(self._session)
+            marks.watch(self.request.turn, self.request.conversation, self._mark)
+
+    def _mark(self, stale: bool) -> None:
+        """Say, or no longer say, that an earlier cell ran again since."""
+        with self._lock:
+            self._is_stale = stale
+            self._update(None)
 
     def _take(self, event: AskEvent) -> None:
         with self._lock:
@@ -303,23 +316,29 @@ class AsyncAnswer:
         """Return all that the display shows now: tools, answer, how it stands."""
         answer = answer or (self._session.answer(self.request) if self.done else None)
         parts: list[Bundle] = []
+        span = None
         if self._calls and not self._quiet:
             parts.append(
                 cards.tool_calls(self._calls, unfinished="stopped" if self.done else "running")
             )
         if self.text.strip() and (self.request.schema is None or self.done):
+            start = sum(len(part["text/plain"]) + 2 for part in parts if part["text/plain"])
             parts.append(answer_bundle(self.text, self._tags))
+            span = [start, start + len(parts[-1]["text/plain"])]
         if self._said:
             parts.append(cards.line(self._said))
         if answer is not None and answer.status != "failed" and not self._quiet:
-            parts.append(cards.footer(answer))
+            bundle = cards.footer(answer)
+            parts.append(marked(bundle) if self._is_stale else bundle)
         parts = parts or [cards.line("The model answered nothing.")]
         data = {
             kind: "\n\n".join(part[kind] for part in parts if part[kind])
             for kind in ("text/markdown", "text/plain")
         }
         done = [one for _, one in self._calls if one is not None]
-        facts = metadata(self.request, answer, done)
+        facts = metadata(self.request, answer, done, source=self._source)
+        if facts is not None:
+            facts["answer"] = span or [0, 0]  # where it stands in the plain text
         return data, {"agentcell": facts} if facts else {}
 
 
