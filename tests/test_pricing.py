@@ -304,7 +304,7 @@ def test_costs_add_up_and_read_as_dollars() -> None:
     assert str(total) == "$0.5120"
     assert [shown(Decimal(x)) for x in ("0", "0.00001", "0.0123", "1", "1234.5")] == [
         "$0.00",
-        "under $0.0001",
+        "< $0.0001",
         "$0.0123",
         "$1.00",
         "$1,234.50",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, Self
 
 from agentcell.adapters.events import Citation, Usage
@@ -34,10 +35,13 @@ class Answer(str):
         The turn's name in the session.
     value
         What was asked for by a schema; None where there was none.
+    cost
+        US dollars; None where that is not known, 0 for what is free.
     """
 
     __slots__ = (
         "citations",
+        "cost",
         "finish_reason",
         "model",
         "seconds",
@@ -55,6 +59,7 @@ class Answer(str):
     citations: tuple[Citation, ...]
     turn_id: str
     value: Any
+    cost: Decimal | None
 
     def __new__(  # noqa: D102, PLR0913 (one for each attribute)
         cls,
@@ -68,6 +73,7 @@ class Answer(str):
         citations: tuple[Citation, ...] = (),
         turn_id: str = "",
         value: Any = None,
+        cost: Decimal | None = None,
     ) -> Self:
         answer = super().__new__(cls, text)
         answer.model = model
@@ -78,6 +84,7 @@ class Answer(str):
         answer.citations = citations
         answer.turn_id = turn_id
         answer.value = value
+        answer.cost = cost
         return answer
 
     @classmethod
@@ -101,6 +108,7 @@ class Answer(str):
             citations=turn.citations,
             turn_id=turn.id,
             value=value,
+            cost=turn.cost,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -35,6 +35,7 @@ from agentcell.messages import (
     TextMessageBlock,
     media_blocks,
 )
+from agentcell.metering import Meter
 from agentcell.prompts.fields import FieldSpec
 from agentcell.prompts.session_tags import SessionTags
 from agentcell.prompts.skill import Skill, render_skills
@@ -48,7 +49,7 @@ ATTEMPTS = 2
 
 
 def asked(
-    request: Request, tags: SessionTags, commit: Callable[[Turn], None]
+    request: Request, tags: SessionTags, commit: Callable[[Turn], None], meter: Meter
 ) -> Iterator[AskEvent]:
     """Send `request` and yield what comes of it; at its end `commit` takes the turn.
 
@@ -60,40 +61,46 @@ def asked(
         Names for what tools return.
     commit
         See `TurnRecord`.
+    meter
+        Lets the calls of the model go out, and counts them.
     """
-    record, model = TurnRecord(request.turn, commit), request.model
+    meter.admit(lambda: first_ask(request, tags))  # before there is a turn to keep
+    record = TurnRecord(request.turn, commit)
     with record:
         if not (request.tools or request.schema):
-            answer = model.stream(request.outgoing, None, request.settings)
+            answer = meter.stream(request.outgoing, None, request.settings)
             with closing(_closable(answer)) as events:
                 for event in events:
                     record.take(event)
+                    meter.take(event)
                     yield event
             return
-        rounds = streamed(model, _steps(request, record, tags), request.approve)
+        rounds = streamed(meter, _steps(request, record, tags), request.approve)
         with closing(rounds) as events:  # type: ignore[type-var]
             for event in events:
-                if _is_told(record, event):
+                if _is_told(record, event, meter):
                     yield event
 
 
 async def aasked(
-    request: Request, tags: SessionTags, commit: Callable[[Turn], None]
+    request: Request, tags: SessionTags, commit: Callable[[Turn], None], meter: Meter
 ) -> AsyncIterator[AskEvent]:
     """Like `asked`, without blocking the loop; tools that are no coroutines run in threads."""
-    record, model = TurnRecord(request.turn, commit), request.model
+    await meter.aadmit(lambda: first_ask(request, tags))
+    record = TurnRecord(request.turn, commit)
     with record:
         if not (request.tools or request.schema):
-            answer = model.astream(request.outgoing, None, request.settings)
+            answer = meter.astream(request.outgoing, None, request.settings)
             async with aclosing(answer) as events:  # type: ignore[type-var]
                 async for event in events:
                     record.take(event)
+                    meter.take(event)
                     yield event
             return
-        rounds = astreamed(model, _steps(request, record, tags), request.approve)
+        rounds = astreamed(meter, _steps(request, record, tags), request.approve)
         async with aclosing(rounds) as events:  # type: ignore[type-var]
             async for event in events:
-                if _is_told(record, event):
+                if _is_told(record, event, meter):
                     yield event
 
 
@@ -114,7 +121,7 @@ def first_ask(request: Request, tags: SessionTags) -> Ask:
     return step
 
 
-def _is_told(record: TurnRecord, event: Any) -> bool:
+def _is_told(record: TurnRecord, event: Any, meter: Meter) -> bool:
     """Put an event on record; say whether whoever asked is told of it."""
     if isinstance(event, ToolStarted):
         record.next_call()
@@ -122,6 +129,7 @@ def _is_told(record: TurnRecord, event: Any) -> bool:
         return False
     elif not isinstance(event, ToolFinished):
         record.take(event)
+        meter.take(event)
     return True
 
 
@@ -237,8 +245,9 @@ def sent_to(
 ) -> list[Message]:
     """Return `messages` as `model` can read them.
 
-    What tools returned becomes text for one that takes no attachments there; one that does not
-    answer by a schema of itself is told it below the question.
+    What tools returned becomes text for one that takes no attachments there; skills' media stand
+    before the first question for one that takes none in instructions; one that does not answer by
+    a schema of itself is told it below the question.
     """
     shows = _shows_results(model)
     sent = [
@@ -247,8 +256,44 @@ def sent_to(
         else message
         for message in messages
     ]
+    if model.capabilities.system_media == "refused":
+        sent = _without_system_media(sent)
     if schema is not None and not _answers_by_schema(model):
         sent[-1] = _with_text(sent[-1], schema.instructions())
+    return sent
+
+
+def skill_notes(model: Model, skills: Sequence[Block] | None) -> tuple[str, ...]:
+    """Return what to tell the person of where skills' media go."""
+    media = [block.tag for block in skills or () if isinstance(block, MediaMessageBlock)]
+    if not media or model.capabilities.system_media != "refused":
+        return ()
+    return (
+        f"{', '.join(media)}: {model.name} takes no attachments among instructions; the skill's"
+        " stand before the first question.",
+    )
+
+
+def _without_system_media(messages: list[Message]) -> list[Message]:
+    """Return `messages` with the instructions' media before the first question."""
+    moved: list[Block] = []
+    sent = list(messages)
+    for at, message in enumerate(sent):
+        content = message["content"]
+        if message["role"] == "system" and isinstance(content, list):
+            for block in content:
+                if isinstance(block, MediaMessageBlock):
+                    line = TextMessageBlock(f"Attached to the instructions: {block.tag}")
+                    moved += [line, block]
+            kept = [
+                TextMessageBlock(block.tag) if isinstance(block, MediaMessageBlock) else block
+                for block in content
+            ]
+            sent[at] = {**message, "content": kept}
+        elif message["role"] == "user" and moved:
+            own = [TextMessageBlock(content)] if isinstance(content, str) else content
+            sent[at] = {**message, "content": [*moved, *own]}
+            break
     return sent
 
 

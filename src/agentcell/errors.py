@@ -13,6 +13,7 @@ AgentcellError
 ├── HistoryError             the notebook's past turns cannot be read
 ├── ScanError                a file cannot be searched for keys
 ├── PriceError               a price cannot be read
+├── BudgetExceeded           asking would pass what may be spent
 └── ModelError               the model, or the service behind it, said no
     ├── UnknownModel         no such provider, alias or model
     ├── KeyMissing           no API key was found
@@ -32,6 +33,11 @@ AgentcellError
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SHOWN = 240
 """Characters of a problem that a repr shows."""
@@ -123,6 +129,34 @@ class HistoryWarning(UserWarning):
 
 class PriceError(AgentcellError, ValueError):
     """A price cannot be read."""
+
+
+class BudgetExceeded(AgentcellError):
+    """Asking would pass what may be spent, or nobody can say whether it may be.
+
+    Parameters
+    ----------
+    usd
+        The budget, in US dollars.
+    spent
+        What is spent or on its way.
+    expected
+        What the question is expected to cost; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        fix: str = "",
+        usd: Decimal | None = None,
+        spent: Decimal | None = None,
+        expected: Decimal | None = None,
+    ) -> None:
+        super().__init__(problem, fix=fix)
+        self.usd = usd
+        self.spent = spent
+        self.expected = expected
 
 
 class ScanError(AgentcellError):

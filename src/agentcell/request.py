@@ -10,6 +10,9 @@ from agentcell.adapters.model import Model
 from agentcell.agents.acting import Approve
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.agents.tools import Tool
+from agentcell.assets.prepare import Form
+from agentcell.budget import Confirm
+from agentcell.errors import AgentcellError
 from agentcell.history.turns import Turn
 from agentcell.messages import Message
 from agentcell.prompts.question import Question
@@ -59,6 +62,15 @@ class Request:
         How many rounds of tool calls there may be.
     schema
         What the answer must be; None: any text.
+    confirm
+        Asked where the budget wants it; see `Confirm`.
+    refusal
+        Of a request that was prepared to be looked at: why it cannot be sent. `outgoing` then
+        holds attachments as they are.
+    forms
+        How attachments go out, earlier ones too, by their fingerprints.
+    notes_of
+        What was done to each attachment, earlier ones too, by their fingerprints.
     """
 
     conversation: str
@@ -73,6 +85,10 @@ class Request:
     approve: Approve | None = None
     max_rounds: int = 10
     schema: AnswerSchema | None = None
+    confirm: Confirm | None = None
+    refusal: AgentcellError | None = None
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    notes_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

@@ -19,6 +19,7 @@ from agentcell import asking
 from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.models_by_name import ModelsByName
+from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.recording.recorder import Recorder
 from agentcell.agents.acting import Approve
 from agentcell.agents.answer_schema import AnswerSchema
@@ -26,15 +27,19 @@ from agentcell.answer import Answer
 from agentcell.asking import AskEvent
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.prepare import Form
-from agentcell.errors import CellError, HistoryError
+from agentcell.budget import Budget, Confirm
+from agentcell.dry_run import DryRun, dry_run
+from agentcell.errors import AgentcellError, CellError, HistoryError, PriceError
 from agentcell.history.attachments import Attachments
 from agentcell.history.branches import FormerRun
 from agentcell.history.conversations import Conversation
 from agentcell.history.notebook import MAIN, NotebookHistory
 from agentcell.history.past import with_mentioned
+from agentcell.history.spent import Spent
 from agentcell.history.store import Change
 from agentcell.history.turns import Turn, forms_of, past_messages
 from agentcell.messages import MediaMessageBlock, media_blocks
+from agentcell.metering import Ledger, Meter
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.question import compose
 from agentcell.request import Defaults, Request
@@ -78,6 +83,8 @@ class Session:
         """Where answers are recorded or replayed, if anywhere."""
         self.defaults = Defaults()
         """What holds where a question says nothing."""
+        self._budget: Budget | None = None
+        self._ledger = Ledger(self.history)
 
     def __repr__(self) -> str:
         turns, attachments = self.history.count(), len(self._attachments)
@@ -144,6 +151,31 @@ class Session:
     def usage(self) -> Usage:
         """Tokens of all turns, as far as providers told."""
         return sum((usage for _, usage in self.history.usages()), start=Usage())
+
+    @property
+    def cost(self) -> Spent:
+        """What was paid until now, by the providers' own counts of tokens.
+
+        Every turn counts that this notebook ever asked, also one that failed, was stopped, taken
+        back or forgotten; one that is replayed from a recording costs nothing.
+        """
+        return self._ledger.total()
+
+    @property
+    def budget(self) -> Budget | None:
+        """What may be spent: a question that would pass it is refused. None: anything."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Budget | None) -> None:
+        if budget is not None and not isinstance(budget, Budget):
+            raise PriceError(
+                f"The budget is {budget!r:.60}; a Budget was expected.",
+                fix='write for example session.budget = Budget(usd="2.00"); None ends it.',
+            )
+        if budget != self._budget:
+            self._budget = budget
+            self._changed()
 
     @property
     def attachments(self) -> tuple[MediaMessageBlock, ...]:
@@ -378,6 +410,8 @@ class Session:
         max_rounds: int = 10,
         schema: Any = None,
         skills: Any = None,
+        confirm: Confirm | None = None,
+        look: bool = False,
     ) -> Request:
         """Return the request that `text` makes; nothing is sent and nothing recorded.
 
@@ -425,6 +459,13 @@ class Session:
             a JSON schema; see `AnswerSchema`. The answer's `value` is one.
         skills
             Skills, or their folders, from this turn on; an empty list ends earlier ones.
+        confirm
+            Asked with a `CostQuestion` where the budget wants it: True lets the question go.
+            None: nobody is asked; what would pass the budget, or nobody knows the price of, is
+            refused.
+        look
+            Whether the request is only looked at, as by `dry_run`: why attachments cannot be sent
+            then stands in its `refusal`, and is raised by `stream`.
 
         Raises
         ------
@@ -474,7 +515,13 @@ class Session:
             for block in question.blocks
         }
         going = asking.sent_to(chosen, messages, by_schema)
-        ready = chosen.ready(going, forms={**before, **forms})
+        ready, refusal = Outgoing(messages=going), None
+        try:
+            ready = chosen.ready(going, forms={**before, **forms})
+        except AgentcellError as error:
+            if not look:
+                raise
+            refusal = error
         changed = [one for one in forms if one not in sent or forms[one] != before.get(one)]
         turn = Turn(
             id=uuid.uuid4().hex[:12],
@@ -496,13 +543,33 @@ class Session:
             outgoing=ready.messages,
             question=question,
             turn=turn,
-            notes=(*question.notes, *ready.notes_about(changed), *earlier.notes),
+            notes=(
+                *question.notes,
+                *ready.notes_about(changed),
+                *earlier.notes,
+                *asking.skill_notes(chosen, taught),
+            ),
             settings={**self.defaults.settings, **(settings or {})},
             tools=asking.tools_for(chosen, tools),
             approve=approve,
             max_rounds=max_rounds,
             schema=by_schema,
+            confirm=confirm,
+            refusal=refusal,
+            forms={**before, **forms},
+            notes_of=ready.notes_of,
         )
+
+    def dry_run(self, request: Request) -> DryRun:
+        """Return what `request` would send, and what that would cost. Nothing is sent.
+
+        Parameters
+        ----------
+        request
+            What `prepare` returned, best with ``look=True``.
+        """
+        ask = asking.first_ask(request, self._attachments.tags)
+        return dry_run(request, ask, budget=self.budget, spent=self._ledger.spent_but(request.id))
 
     def stream(self, request: Request) -> Iterator[AskEvent]:
         """Send `request` and yield its events; its end is recorded as one turn.
@@ -526,8 +593,12 @@ class Session:
             If the model refuses or fails; the turn is then kept as failed and never sent again.
         AnswerError
             If tools are called in too many rounds, or the answer is not what the schema wants.
+        BudgetExceeded
+            If it would pass the budget; before a first call nothing is sent and no turn kept.
         """
-        return asking.asked(request, self._attachments.tags, partial(self._commit, request))
+        meter = self._meter(request)
+        commit = partial(self._commit, request, meter)
+        return asking.asked(request, self._attachments.tags, commit, meter)
 
     def astream(self, request: Request) -> AsyncIterator[AskEvent]:
         """Like `stream`, without blocking the loop; sync tools run in threads.
@@ -537,7 +608,20 @@ class Session:
         request
             What `prepare` returned.
         """
-        return asking.aasked(request, self._attachments.tags, partial(self._commit, request))
+        meter = self._meter(request)
+        commit = partial(self._commit, request, meter)
+        return asking.aasked(request, self._attachments.tags, commit, meter)
+
+    def _meter(self, request: Request) -> Meter:
+        if request.refusal is not None:
+            raise request.refusal
+        return Meter(
+            request.model,
+            request.id,
+            self._ledger,
+            budget=lambda: self._budget,
+            confirm=request.confirm,
+        )
 
     def as_sent(self, request: Request) -> str:
         """Return what `request` sends, as JSON for people: media as digests, no key.
@@ -623,7 +707,8 @@ class Session:
             model = recording.default_model or None
         return self.recorder.around(self._models.named(model))
 
-    def _commit(self, request: Request, turn: Turn) -> None:
+    def _commit(self, request: Request, meter: Meter, turn: Turn) -> None:
+        turn = meter.ended(turn)
         change = self.history.put(request.conversation, turn)
         self._attachments.add(
             (*request.question.blocks, *media_blocks(turn.messages[1:])),  # and the tools' own

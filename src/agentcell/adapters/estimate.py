@@ -121,7 +121,7 @@ def estimate_tokens(
         For messages that could not be sent.
     """
     found = resolve(model) if isinstance(model, str) else model
-    asked = _innermost(found)
+    asked = innermost(found)
     given = messages.messages if isinstance(messages, Outgoing) else messages
     merged = {**asked.invoke_settings, **(settings or {})}
     counting = _Counting(asked, merged, read_pdfs=read_pdfs)
@@ -237,9 +237,10 @@ class _Counting:
         )
 
 
-def _innermost(model: Model) -> Model:
+def innermost(model: Model) -> Model:
+    """Return who answers: some models stand around another."""
     inner = getattr(model, "model", None)
-    return _innermost(inner) if isinstance(inner, Model) and inner is not model else model
+    return innermost(inner) if isinstance(inner, Model) and inner is not model else model
 
 
 def _part(kind: str, name: str, count: Range) -> EstimatePart:

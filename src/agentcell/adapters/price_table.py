@@ -138,9 +138,9 @@ def key_of(name: object) -> str:
 
 
 def shown(dollars: Decimal) -> str:
-    """Return an amount as people read it: ``$0.0123``, ``$12.34``, ``under $0.0001``."""
+    """Return an amount as people read it: ``$0.0123``, ``$12.34``, ``< $0.0001``."""
     if 0 < dollars < Decimal("0.0001"):
-        return "under $0.0001"
+        return "< $0.0001"
     if dollars == 0 or dollars >= 1:
         return f"${dollars:,.2f}"
     return f"${dollars:.4f}"

@@ -135,17 +135,29 @@ class UploadsFiles(RemoteModel):
             See `Model.ready`. A note tells of each attachment that will be uploaded.
         """
         ready = super().ready(messages, detail=detail, pdf_as=pdf_as, forms=forms)
-        if self.upload == "never":
+        new = {one for one, is_there in self.as_files(ready.messages).items() if not is_there}
+        if not new:
             return ready
+        hours = KEPT_SECONDS // 3600
+        end = f"is uploaded to {self.media_limits.provider} once, and deleted after {hours} hours."
+        return with_notes(ready, messages, new, end)
+
+    def as_files(self, messages: list[Message]) -> dict[str, bool]:
+        """Return which attachments go as files of the service, and whether each is there already.
+
+        Parameters
+        ----------
+        messages
+            As `ready` returns them. They are known by their fingerprints.
+        """
+        if self.upload == "never":
+            return {}
         try:
             account = account_of(self._origin())
         except ModelError:
             account = None  # no key: said when it is asked
-        chosen = self._chosen(Attached.to(ready.messages), account)
-        new = {one for one in chosen if account is None or not UPLOADS.find(account, one)}
-        hours = KEPT_SECONDS // 3600
-        end = f"is uploaded to {self.media_limits.provider} once, and deleted after {hours} hours."
-        return with_notes(ready, messages, new, end)
+        chosen = self._chosen(Attached.to(messages), account)
+        return {one: account is not None and bool(UPLOADS.find(account, one)) for one in chosen}
 
     def request_limits(self) -> MediaLimits:
         """Return what one request may hold; what is uploaded does not count."""

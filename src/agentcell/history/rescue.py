@@ -20,7 +20,7 @@ MOST_KEPT = 1_000
 
 _TABLES = (
     *("notebook", "conversation", "run", "turn", "body", "attached"),
-    *("attachment", "forgotten"),
+    *("attachment", "forgotten", "spent"),
 )
 
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)

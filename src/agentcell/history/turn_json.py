@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
+from decimal import Decimal
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -50,6 +51,8 @@ def turn_to_json(turn: Turn, store: AssetStore) -> str:
         record["imported"] = True
     if turn.usage is not None:
         record["usage"] = usage_record(turn.usage)
+    if turn.cost is not None:
+        record["cost"] = str(turn.cost)
     if turn.citations:
         record["citations"] = [asdict(citation) for citation in turn.citations]
     return as_json(record)
@@ -83,10 +86,12 @@ def turn_from_json(text: str, store: AssetStore, missing: Missing | None = None)
             more["forms"] = {one: Form(detail=f[0], pdf_as=f[1]) for one, f in forms.items()}
         if usage := record.get("usage"):
             more["usage"] = known(Usage, usage)
+        if cost := record.get("cost"):
+            more["cost"] = Decimal(cost)
         if citations := record.get("citations"):
             more["citations"] = tuple(known(Citation, one) for one in citations)
         return Turn(**more)
-    except (LookupError, TypeError, AttributeError, AgentcellError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, AgentcellError) as error:
         raise ValueError(f"This is no turn: {error}") from error
 
 

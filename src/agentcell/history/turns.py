@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from agentcell.adapters.events import Citation, Usage
@@ -58,6 +59,8 @@ class Turn:
         Whether a turn before it was asked again after it: this one still follows the former.
     imported
         Whether it was read from a saved notebook, in which anyone may have written it.
+    cost
+        US dollars, by the prices of its day; None where that is not known, 0 for what is free.
     """
 
     id: str
@@ -79,6 +82,7 @@ class Turn:
     follows: int = 0
     stale: bool = False
     imported: bool = False
+    cost: Decimal | None = None
 
     @property
     def question(self) -> str:

@@ -160,6 +160,23 @@ class RecordingModel(Model):
                 async for event in events:
                     yield taking.take(event)
 
+    def is_answered(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> bool:
+        """Return whether the answer comes from the file, so that nobody is asked or paid.
+
+        Parameters
+        ----------
+        messages, tools, settings
+            See `Model.invoke`.
+        """
+        if self.mode in {"off", "replay"}:
+            return self.mode == "replay"
+        return self._look_up(messages, tools, settings)[1] is not None
+
     def _look_up(
         self,
         messages: list[Message],
