@@ -498,6 +498,33 @@ def test_a_skill_holds_from_its_question_on_until_it_is_ended(skill: Path) -> No
     assert roles(fourth)[0] == "user"
 
 
+@pytest.mark.parametrize(
+    ("kind", "provider", "model"),
+    [
+        ("anthropic", AnthropicServer, AnthropicModel),
+        ("gemini", GeminiServer, GeminiModel),
+        ("responses", ResponsesServer, OpenAIModel),
+        ("chat", ChatServer, LegacyOpenAIModel),
+    ],
+)
+def test_a_skill_s_picture_goes_to_every_provider(
+    skill: Path, kind: str, provider: Any, model: Any
+) -> None:
+    with provider("a", "b") as server:
+        session = Session(model("m", api_key="k", base_url=server.url))
+        request = session.prepare("1", skills=[skill])
+        for _ in session.stream(request):
+            pass
+        session.ask("2")
+
+        for body in server.bodies:
+            wire.check(kind, body)
+            assert json.dumps(body).count("iVBOR") == 1
+        moved = kind != "responses"
+        assert ("go with the first question" in " ".join(request.notes)) is moved
+        assert ("Attached to the instructions" in json.dumps(server.bodies[1])) is moved
+
+
 def test_after_a_restart_tool_rounds_and_skills_go_on(skill: Path, tmp_path: Path) -> None:
     with closing(NotebookHistory(tmp_path / "notes")) as history:
         model = FakeModel(Call("draw"), "Red.")

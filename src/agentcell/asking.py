@@ -20,26 +20,19 @@ from agentcell.agents.exchange import (
     as_text,
     exchange,
 )
-from agentcell.agents.parts import read_skills
 from agentcell.agents.repairing import Usable, repairing
 from agentcell.agents.rounds import astreamed, streamed, takes_tool_media
+from agentcell.agents.session_skills import without_system_media
 from agentcell.agents.tools import Tool, named_tools
 from agentcell.assets.asset import MediaAsset
 from agentcell.errors import Unsupported
 from agentcell.history.turn_record import TurnRecord
 from agentcell.history.turns import Turn
-from agentcell.messages import (
-    Block,
-    MediaMessageBlock,
-    Message,
-    TextMessageBlock,
-    media_blocks,
-)
+from agentcell.messages import Message, TextMessageBlock, media_blocks
 from agentcell.metering import Meter
 from agentcell.prompts.fields import FieldSpec
 from agentcell.prompts.session_tags import SessionTags
-from agentcell.prompts.skill import Skill, render_skills
-from agentcell.prompts.tags import TagRegistry, announcement
+from agentcell.prompts.tags import TagRegistry
 from agentcell.request import Request
 
 AskEvent: TypeAlias = Event | ToolStarted | ToolFinished
@@ -204,42 +197,6 @@ def tools_for(model: Model, tools: Any) -> dict[str, Tool]:
     return named
 
 
-def skill_blocks(skills: Any, tags: SessionTags) -> tuple[Block, ...] | None:
-    """Return what skills say and show; None where none are given, nothing for an empty list.
-
-    Parameters
-    ----------
-    skills
-        Skills, or the folders that they are in; one or several.
-    tags
-        Names for their media.
-
-    Raises
-    ------
-    SkillError
-        If one cannot be read.
-    """
-    if skills is None:
-        return None
-    read: list[Skill] = list(read_skills(skills))
-    blocks: list[Block] = [TextMessageBlock(render_skills(read))] if read else []
-    for asset in (asset for skill in read for asset in skill.media):
-        name, label = "skill_media", asset.default_filename
-        block = MediaMessageBlock(asset, name, tags.tag(asset, FieldSpec(name, label)), label)
-        blocks += [TextMessageBlock(announcement(block)), block]
-    return tuple(blocks)
-
-
-def system_message(rules: str, skills: Sequence[Block]) -> list[Message]:
-    """Return the message of instructions and skills; none where there are neither."""
-    texts = [block.text for block in skills[:1] if isinstance(block, TextMessageBlock)]
-    text = "\n\n".join(part for part in (rules, *texts) if part)
-    more = skills[1:]
-    if not text:
-        return []
-    return [{"role": "system", "content": [TextMessageBlock(text), *more] if more else text}]
-
-
 def sent_to(
     model: Model, messages: Iterable[Message], schema: AnswerSchema | None
 ) -> list[Message]:
@@ -257,43 +214,9 @@ def sent_to(
         for message in messages
     ]
     if model.capabilities.system_media == "refused":
-        sent = _without_system_media(sent)
+        sent = without_system_media(sent)
     if schema is not None and not _answers_by_schema(model):
         sent[-1] = _with_text(sent[-1], schema.instructions())
-    return sent
-
-
-def skill_notes(model: Model, skills: Sequence[Block] | None) -> tuple[str, ...]:
-    """Return what to tell the person of where skills' media go."""
-    media = [block.tag for block in skills or () if isinstance(block, MediaMessageBlock)]
-    if not media or model.capabilities.system_media != "refused":
-        return ()
-    return (
-        f"{', '.join(media)}: {model.name} takes no attachments among instructions; the skill's"
-        " stand before the first question.",
-    )
-
-
-def _without_system_media(messages: list[Message]) -> list[Message]:
-    """Return `messages` with the instructions' media before the first question."""
-    moved: list[Block] = []
-    sent = list(messages)
-    for at, message in enumerate(sent):
-        content = message["content"]
-        if message["role"] == "system" and isinstance(content, list):
-            for block in content:
-                if isinstance(block, MediaMessageBlock):
-                    line = TextMessageBlock(f"Attached to the instructions: {block.tag}")
-                    moved += [line, block]
-            kept = [
-                TextMessageBlock(block.tag) if isinstance(block, MediaMessageBlock) else block
-                for block in content
-            ]
-            sent[at] = {**message, "content": kept}
-        elif message["role"] == "user" and moved:
-            own = [TextMessageBlock(content)] if isinstance(content, str) else content
-            sent[at] = {**message, "content": [*moved, *own]}
-            break
     return sent
 
 

@@ -21,6 +21,7 @@ from agentcell.adapters.model import Model
 from agentcell.adapters.models_by_name import ModelsByName
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.recording.recorder import Recorder
+from agentcell.agents import session_skills
 from agentcell.agents.acting import Approve
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.answer import Answer
@@ -501,9 +502,9 @@ class Session:
         question = replace(question, blocks=tuple(map(known.shared, question.blocks)))
         usual_rules = self.defaults.system if earlier.system is None else earlier.system
         rules = usual_rules if system is None else system
-        taught = asking.skill_blocks(skills, known.tags)
+        taught = session_skills.skill_blocks(skills, known.tags)
         in_force = earlier.skills if taught is None else taught
-        messages = [*asking.system_message(rules, in_force), *past, question.message(sent)]
+        messages = [*session_skills.system_message(rules, in_force), *past, question.message(sent)]
         by_schema = None if schema is None else AnswerSchema.of(schema)
         first = Form().chosen(self.defaults.detail, self.defaults.pdf_as)
         usual, before = first.chosen(detail, pdf_as), forms_of(earlier.turns)
@@ -547,7 +548,7 @@ class Session:
                 *question.notes,
                 *ready.notes_about(changed),
                 *earlier.notes,
-                *asking.skill_notes(chosen, taught),
+                *session_skills.skill_notes(chosen, taught),
             ),
             settings={**self.defaults.settings, **(settings or {})},
             tools=asking.tools_for(chosen, tools),
