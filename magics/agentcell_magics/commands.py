@@ -30,8 +30,8 @@ def command_offers(known: Known, words: tuple[str, ...], begun: str) -> Offers:
     if begun.startswith("-"):
         return flags
     plain = [word for word in given if not word.startswith("-")]
-    if name == "forget" and len(plain) == 1:
-        return _numbers(known, plain[0], begun)
+    if len(plain) == 1 and name in _SECOND:
+        return [*_SECOND[name](known, plain[0], begun), *flags]
     arguments = _ARGUMENTS.get(name)
     found = list(arguments(known, begun)) if arguments is not None and not plain else []
     return [*found, *flags]
@@ -57,8 +57,19 @@ def _numbers(known: Known, name: str, begun: str) -> list[Offer]:
 
 
 def _former_runs(known: Known, begun: str) -> Offers:
-    runs = reversed(known.session().history.former_runs)
-    return matching([*(run.name for run in runs), "last", "notebook"], begun, "run")
+    from agentcell.history.lookup import gone
+
+    session = known.session()
+    runs = reversed(session.history.former_runs)
+    turns = (one for name in session.conversations for one in gone(session.history, name, last=8))
+    ids = matching((one.turn.id[:8] for one in turns), begun, "turn")
+    return [*matching([*(run.name for run in runs), "last", "notebook"], begun, "run"), *ids]
+
+
+def _notebooks(begun: str) -> list[Offer]:
+    """Offer notebooks and the folders on the way to them."""
+    found = paths(begun, "any")
+    return [one for one in found if one.goes_on or one.word.endswith(".ipynb")]
 
 
 def _cancel(known: Known, begun: str) -> Offers:
@@ -112,7 +123,15 @@ _ARGUMENTS: Mapping[str, Callable[[Known, str], Offers]] = {
 }
 """What each command takes; those that are not there are not asked."""
 
+_SECOND: Mapping[str, Callable[[Known, str, str], Offers]] = {
+    "export": lambda known, _, begun: conversations(known, begun),
+    "forget": _numbers,
+    "restore": lambda _, first, begun: _notebooks(begun) if first == "notebook" else [],
+}
+"""What a command takes after its first word."""
+
 _FLAGS: Mapping[str, tuple[str, ...]] = {
+    "export": ("--force",),
     "history": ("--all",),
     "key": ("--forget",),
     "record": ("--again",),

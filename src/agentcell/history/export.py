@@ -114,11 +114,12 @@ def _check(file: Path, folder: Path, names: Iterable[str], *, overwrite: bool) -
             fix="choose another name.",
         )
     for place in places:
+        name = _shown(place.relative_to(file.parent).as_posix())
         if place.is_dir():
-            raise HistoryError(f"'{_shown(str(place))}' is a folder.", fix="choose another name.")
+            raise HistoryError(f"'{name}' is a folder.", fix="choose another name.")
         if not overwrite and os.path.lexists(place):
             raise HistoryError(
-                f"'{_shown(str(place))}' is there already.",
+                f"'{name}' is there already.",
                 fix="choose another name, or add --force to replace it.",
             )
 
