@@ -282,13 +282,15 @@ def test_without_someone_to_tell_it_is_a_warning(tmp_path: Path) -> None:
     assert len(session.turns) == 2
 
 
-def test_where_warnings_are_errors_the_turn_is_kept_all_the_same(tmp_path: Path) -> None:
+def test_where_warnings_are_errors_no_answer_is_lost(tmp_path: Path) -> None:
     (tmp_path / ".agentcell").touch()
-    session = Session(ScriptedModel(), history=tmp_path)
+    session = Session(model := ScriptedModel(), history=tmp_path)
     with pytest.raises(HistoryWarning):
         session.ask("one")
+    session.ask("two")
 
-    assert session.turns[0].answer == "Hello"
+    assert len(session.turns) == len(model.requests)
+    assert session.turns[-1].question == "two"
 
 
 # -- in a process of its own: what this one may not do to itself -----------------------------------

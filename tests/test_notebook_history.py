@@ -183,6 +183,32 @@ def test_a_former_life_can_be_restored_by_name_or_as_the_last(opened: Opened) ->
         third.restore("last")
 
 
+def test_a_life_that_goes_on_elsewhere_keeps_what_another_one_restored(opened: Opened) -> None:
+    running = opened()
+    running.ask("one {x}", values={"x": photo()})
+    other = opened()
+    other.restore("last")
+    running.ask("two")
+
+    assert [turn.question for turn in running.turns] == ["one [x_1 x]", "two"]
+    assert [turn.question for turn in other.turns] == ["one [x_1 x]"]
+    assert [run.question for run in other.history.former_runs] == ["two"]
+    other.restore("last")
+    assert [turn.question for turn in other.turns] == ["one [x_1 x]", "two"]
+    assert len(media(other.prepare("three").messages)) == 1
+    other.forget_turn(running.turns[0].id)
+    assert [turn.question for turn in running.turns] == ["two"]
+
+
+def test_what_is_put_here_may_stand_in_a_former_life(opened: Opened) -> None:
+    first = opened()
+    first.ask("one")
+    second = opened()
+    second.history.put("main", first.turns[0])
+
+    assert second.turns[0].id == first.turns[0].id
+
+
 def test_a_restored_life_brings_its_attachments(opened: Opened) -> None:
     opened().ask("{x}", values={"x": photo(1)})
     second = opened()

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agentcell.errors import HistoryError
+from agentcell.history.copying import copy_turn
 from agentcell.history.rows import Spot
 from agentcell.history.schema import IN_FORCE, REPLACED, UNDONE
-from agentcell.history.store import Change, TurnStore
+from agentcell.history.store import VISIBLE, Change, TurnStore
 from agentcell.history.turns import Turn
 
 
@@ -83,9 +84,9 @@ def versions(store: TurnStore, turn_id: str) -> list[Turn]:
     if cell is None:
         return []
     rows = store.database.read(
-        "SELECT seq FROM turn WHERE cell = ? AND part = ? AND state <> 0 AND conversation IN"
-        " (SELECT id FROM conversation WHERE notebook = ?) ORDER BY seq",
-        *(cell, part, store.notebook_id()),
+        "SELECT seq FROM turn WHERE cell = ? AND part = ? AND state <> 0"
+        f" AND conversation IN ({VISIBLE}) ORDER BY seq",
+        *(cell, part, store.notebook_id(), store.run),
     )
     return store.bodies.load([number for (number,) in rows])
 
@@ -108,9 +109,8 @@ def restore(store: TurnStore, turn_id: str) -> Change:
         if cell is not None:
             write(
                 "UPDATE turn SET state = ?, replaced_by = ? WHERE cell = ? AND part = ?"
-                " AND state = 0 AND conversation IN"
-                " (SELECT id FROM conversation WHERE notebook = ?)",
-                *(REPLACED, number, cell, part, store.notebook_id()),
+                f" AND state = 0 AND conversation IN ({VISIBLE})",
+                *(REPLACED, number, cell, part, store.notebook_id(), store.run),
             )
         write(
             "UPDATE turn SET state = 0, replaced_by = NULL, changed = ?, again = 1 WHERE seq = ?",
@@ -136,14 +136,14 @@ def forget(store: TurnStore, turn_id: str) -> Turn:
     with store.changing():
         number, cell, part, _ = _found(store, turn_id)
         turn = store.bodies.load([number])[0]
-        numbers = [number]
-        if cell is not None:
-            rows = store.database.read(
-                "SELECT seq FROM turn WHERE cell = ? AND part = ? AND conversation IN"
-                " (SELECT id FROM conversation WHERE notebook = ?)",
-                *(cell, part, store.notebook_id()),
-            )
-            numbers = [one for (one,) in rows]
+        same = "id = ?" if cell is None else "(id = ? OR (cell = ? AND part = ?))"
+        rows = store.database.read(
+            f"SELECT seq FROM turn WHERE {same} AND conversation IN"
+            " (SELECT id FROM conversation WHERE notebook = ?)",
+            *((turn_id,) if cell is None else (turn_id, cell, part)),
+            store.notebook_id(),
+        )
+        numbers = [one for (one,) in rows]
         _delete(store, numbers)
     store.database.wipe()
     return turn
@@ -153,8 +153,7 @@ def reset(store: TurnStore) -> None:
     """Delete every turn and attachment that this life of the kernel sees; former ones stay."""
     with store.changing():
         rows = store.database.read(
-            "SELECT seq FROM turn WHERE conversation IN"
-            " (SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?))",
+            f"SELECT seq FROM turn WHERE conversation IN ({VISIBLE})",
             *(store.notebook_id(), store.run),
         )
         _delete(store, [number for (number,) in rows])
@@ -172,8 +171,10 @@ def former_runs(store: TurnStore) -> list[FormerRun]:
         "SELECT r.id, r.began, count(t.seq), min(t.seq) FROM run r"
         " JOIN conversation c ON c.notebook = r.notebook AND c.run = r.id"
         " JOIN turn t ON t.conversation = c.id AND t.state = 0"
-        " WHERE r.notebook = ? AND r.id <> ? GROUP BY r.id ORDER BY r.began, min(t.seq)",
-        *(store.notebook_id(), store.run),
+        " WHERE r.notebook = ? AND r.id <> ?"
+        f" AND t.id NOT IN (SELECT id FROM turn WHERE conversation IN ({VISIBLE}))"
+        " GROUP BY r.id ORDER BY r.began, min(t.seq)",
+        *(store.notebook_id(), store.run) * 2,
     )
     runs: list[FormerRun] = []
     for identity, began, count, first in rows:
@@ -186,7 +187,9 @@ def former_runs(store: TurnStore) -> list[FormerRun]:
 
 
 def restore_run(store: TurnStore, name: str) -> FormerRun:
-    """Let the turns of an earlier life of the kernel stand before those of this one.
+    """Copy the turns of an earlier life of the kernel into this one, before its own.
+
+    The former stay where they are: another kernel may go on with them.
 
     Parameters
     ----------
@@ -214,13 +217,19 @@ def restore_run(store: TurnStore, name: str) -> FormerRun:
         )
         for former, conversation in rows:
             own = store.id_of(conversation, None, make=True)
-            write("UPDATE turn SET conversation = ? WHERE conversation = ?", own, former)
+            turns = store.database.read(
+                "SELECT seq, place FROM turn WHERE conversation = ? AND state = 0"
+                f" AND id NOT IN (SELECT id FROM turn WHERE conversation IN ({VISIBLE}))"
+                " ORDER BY place, part",
+                *(former, notebook, store.run),
+            )
+            for number, place in turns:
+                copy_turn(store, number, own, place)
         write(
             "INSERT OR IGNORE INTO attachment SELECT notebook, ?, tag, fingerprint, json"
             " FROM attachment WHERE notebook = ? AND run = ?",
             *(store.run, notebook, run.id),
         )
-        write("DELETE FROM attachment WHERE notebook = ? AND run = ?", notebook, run.id)
     return run
 
 
@@ -235,8 +244,7 @@ def is_turn(store: TurnStore, turn_id: str) -> bool:
 
 def _found(store: TurnStore, turn_id: str) -> tuple[int, str | None, int, int]:
     rows = store.database.read(
-        "SELECT seq, cell, part, state FROM turn WHERE id = ? AND conversation IN"
-        " (SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?))",
+        f"SELECT seq, cell, part, state FROM turn WHERE id = ? AND conversation IN ({VISIBLE})",
         *(turn_id, store.notebook_id(), store.run),
     )
     if not rows:

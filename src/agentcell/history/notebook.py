@@ -345,7 +345,9 @@ class NotebookHistory(MessageByMessage):
             lambda store: attachment_table.set_forgotten(store, fingerprint, is_forgotten=forgotten)
         )
 
-    def work(self, task: Callable[[TurnStore], _T], *, make: bool = False) -> _T:
+    def work(
+        self, task: Callable[[TurnStore], _T], *, make: bool = False, quiet: bool = False
+    ) -> _T:
         """Return what `task` makes of the store; in trouble it is called again with another one.
 
         Parameters
@@ -354,8 +356,10 @@ class NotebookHistory(MessageByMessage):
             What is to be done.
         make
             Make the file, if there is none yet.
+        quiet
+            Leave it to the next task to tell of trouble.
         """
-        return self._shelf.work(task, make=make)
+        return self._shelf.work(task, make=make, quiet=quiet)
 
     def close(self) -> None:
         """Let go of the files; they are opened again when they are needed."""

@@ -13,6 +13,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from agentcell.history.copying import copy_turn
 from agentcell.history.database import Database
 from agentcell.history.store import TurnStore
 
@@ -125,23 +126,10 @@ def _copy(store: TurnStore, former: int, ids: frozenset[str]) -> None:
         " ORDER BY t.place, t.part",
         former,
     )
-    places: dict[int, int] = {}
     for number, cell, name, place in rows:
         if cell not in ids:
             continue
-        new = store.next_change()
-        conversation = store.id_of(name, cell, make=True)
-        write(
-            "INSERT INTO turn SELECT ?, ?, id, cell, ?, part, 0, NULL, ?, ?, 0, ended, status,"
-            " fresh, system, skills, model, usage FROM turn WHERE seq = ?",
-            *(new, conversation, places.setdefault(place, new), new, new, number),
-        )
-        write("INSERT INTO body SELECT ?, json FROM body WHERE turn = ?", new, number)
-        write(
-            "INSERT INTO attached SELECT ?, fingerprint, detail, pdf_as FROM attached"
-            " WHERE turn = ?",
-            *(new, number),
-        )
+        copy_turn(store, number, store.id_of(name, cell, make=True), place)
     write(
         "INSERT INTO attachment SELECT ?, run, tag, fingerprint, json FROM attachment"
         " WHERE notebook = ? AND run = ''",

@@ -78,13 +78,18 @@ class Shelf:
         """Whether turns are, or will be, in files."""
         return self.folder is not None
 
-    def work(self, task: Callable[[TurnStore], _T], *, make: bool = False) -> _T:
+    def work(
+        self, task: Callable[[TurnStore], _T], *, make: bool = False, quiet: bool = False
+    ) -> _T:
         """Return what `task` makes of the store; in trouble it is called again with another one.
 
         Parameters
         ----------
         make
             Make the file, if there is none yet.
+        quiet
+            Leave it to the next task to tell of trouble: this one is part of something greater,
+            and where warnings are errors the rest of it would not be done.
         """
         with self._lock:
             for is_last in (False, False, True):
@@ -102,6 +107,8 @@ class Shelf:
                     self._help(
                         error if isinstance(error, _TROUBLE) else damaged(), self.folder / FOLDER
                     )
+            if quiet:
+                return done
             texts, self._to_tell = list(self._to_tell), {}
         for text in texts:  # last: a warning may be an error here
             self._tell(text)

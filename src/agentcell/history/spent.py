@@ -59,7 +59,7 @@ def put_spent(history: NotebookHistory, turn_id: str, cost: Spent) -> None:
                 *(store.notebook_id(make=True), turn_id, pico, int(not cost.unknown)),
             )
 
-    history.work(task, make=True)
+    history.work(task, make=True, quiet=True)  # the turn itself comes next
 
 
 def total_spent(history: NotebookHistory) -> Spent:

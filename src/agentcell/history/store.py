@@ -34,7 +34,8 @@ MOST_MARKS = 1_000
 
 _COUNTED_CELL = "vscode-notebook-cell:"
 
-_NOTEBOOKS = "SELECT id FROM conversation WHERE notebook = ?"
+VISIBLE = "SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?)"
+"""The conversations of a notebook (its number) that one life of the kernel (its name) sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ class TurnStore:
         condition = "" if replaced else "AND state = 0"
         rows = self.database.read(
             "SELECT model, usage FROM turn WHERE usage IS NOT NULL"
-            f" AND conversation IN ({_NOTEBOOKS} AND run IN ('', ?)) {condition}",
+            f" AND conversation IN ({VISIBLE}) {condition}",
             *(self.notebook_id(), self.run),
         )
         return [(model, known(Usage, json.loads(usage))) for model, usage in rows]
@@ -322,16 +323,16 @@ class TurnStore:
 
     def _numbered(self, turn_id: str, condition: str = "") -> list[int]:
         rows = self.database.read(
-            f"SELECT seq FROM turn WHERE id = ? AND conversation IN ({_NOTEBOOKS}) {condition}",
-            *(turn_id, self.notebook_id()),
+            f"SELECT seq FROM turn WHERE id = ? AND conversation IN ({VISIBLE}) {condition}",
+            *(turn_id, self.notebook_id(), self.run),
         )
         return [number for (number,) in rows]
 
     def _replace(self, turn: Turn, number: int) -> None:
         self.database.write(
             f"UPDATE turn SET state = {REPLACED}, replaced_by = ? WHERE cell = ?"
-            f" AND conversation IN ({_NOTEBOOKS}) AND state = 0 AND (part = ? OR ? = 1)",
-            *(number, turn.cell_id, self.notebook_id(), turn.part, turn.part),
+            f" AND conversation IN ({VISIBLE}) AND state = 0 AND (part = ? OR ? = 1)",
+            *(number, turn.cell_id, self.notebook_id(), self.run, turn.part, turn.part),
         )
 
     def _insert(self, turn: Turn, conversation: int, number: int, place: int) -> None:
