@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
@@ -18,6 +18,7 @@ from agentcell_magics import cards
 from agentcell_magics.approval import Approval
 from agentcell_magics.async_answer import AsyncAnswer, background
 from agentcell_magics.attach import attached
+from agentcell_magics.budget_command import CostApproval, answer_cost
 from agentcell_magics.cells import (
     asks_again,
     can_update,
@@ -28,6 +29,7 @@ from agentcell_magics.cells import (
     run_id,
     variables,
 )
+from agentcell_magics.dry_run import dry_run_card
 from agentcell_magics.live import show
 from agentcell_magics.mentioned import Mentioned, mentioned
 from agentcell_magics.named import schema_named, skills_named, tools_named
@@ -49,9 +51,6 @@ MOST_PICTURES = 12
 
 MOST_LARGE = 2
 """Of more attachments than these, all previews are small."""
-
-_LONGEST_OUTLINE = 4_000
-"""Characters of one message that a dry run shows."""
 
 
 @magics_class
@@ -106,16 +105,25 @@ class AskMagics(Magics):
             hints = (*request.question.hints, *named.hints, *_hints(options, cell))
             for hint in (*hints, *self._unseen(request)):
                 show(cards.line(hint))
+        if options.dry_run:
+            self._show_dry_run(request, verbose=options.verbose)
+            return None
         self._last = request
         if options.verbose:
             show(sent(self.session.as_sent(request)))
-        if options.dry_run:
-            show(cards.rows("Dry run: nothing was sent", _dry_run(request)))
-            return None
         if options.in_background:
             return self._begin(request, options)
         self._run(request, options)
         return None
+
+    def _show_dry_run(self, request: Request, *, verbose: bool) -> None:
+        """Show what would go; then raise why it cannot, if so."""
+        run = self.session.dry_run(request)
+        if verbose and run.refusal is None:
+            show(sent(self.session.as_sent(request)))
+        show(dry_run_card(run))
+        if run.refusal is not None:
+            raise run.refusal
 
     def _show_last(self) -> None:
         if self._last is None:
@@ -149,6 +157,8 @@ class AskMagics(Magics):
             max_rounds=options.max_rounds,
             schema=None if options.schema is None else schema_named(options.schema, values),
             skills=skills_named(options.skills, values),
+            confirm=CostApproval(can_ask=not options.in_background),
+            look=options.dry_run,
         )
 
     def _begin_cell(self) -> None:
@@ -246,7 +256,7 @@ class AskMagics(Magics):
             is_value = request.schema is not None and answer.status == "complete"
             self.shell.push({options.output: answer.value if is_value else answer})
         if not options.quiet:
-            bundle = cards.footer(answer, thinking)
+            bundle = cards.footer(answer, thinking, cost=answer_cost(answer, self.session))
             updates = can_update(self.shell) and not is_terminal(self.shell)
             stale_marks(self.session).show(
                 request.turn, request.conversation, bundle, updates=updates
@@ -275,27 +285,3 @@ def _hints(options: AgentOptions, cell: str) -> list[str]:
             f"Line {line} begins with %%agent and goes out as text: a cell asks one question."
         )
     return hints
-
-
-def _dry_run(request: Request) -> list[tuple[str, str]]:
-    facts = [("model", request.model.name)]
-    facts += [(name, str(value)) for name, value in request.settings.items()]
-    if request.tools:
-        facts.append(("tools", ", ".join(request.tools)))
-    if request.schema:
-        facts.append(("schema", request.schema.name))
-    for number, message in enumerate(request.outgoing, start=1):
-        facts.append((f"message {number}", f"{message['role']}: {_outline(message['content'])}"))
-    return facts
-
-
-def _outline(content: Any) -> str:
-    if isinstance(content, str):
-        text = content
-    else:
-        text = "\n".join(
-            f"{block.tag} ({block.asset.describe()})" if block.type == "media" else block.text
-            for block in content
-        )
-    more = len(text) - _LONGEST_OUTLINE
-    return text if more <= 0 else f"{text[:_LONGEST_OUTLINE]}… ({more:,} characters more)"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
-import threading
 from typing import Literal, TypeAlias
 
 from agentcell.agents.tools import Tool
 from agentcell.messages import ToolCall
 from agentcell_magics.cards import call_text
+from agentcell_magics.person import ask_person
 
 Mode: TypeAlias = Literal["ask", "run", "refuse"]
 
@@ -22,7 +21,6 @@ MODES: dict[str, Mode] = {
 """What may be written, and what it means: *always* approved, *never* approved."""
 
 _NOBODY = "nobody can be asked here; the person may allow it with --approve run"
-_MOST_ASKED = 3
 _LONGEST = 400
 """Characters of a call that the question shows; the tool's line in the cell shows all."""
 
@@ -53,19 +51,9 @@ class Approval:
         return self._ask(call) if self._can_ask else _NOBODY
 
     def _ask(self, call: ToolCall) -> bool | str:
-        if threading.current_thread() is not threading.main_thread():
-            return _NOBODY
         question = f"Run {call_text(call, _LONGEST)}? y = yes, n = no, a = all in this cell: "
-        for _ in range(_MOST_ASKED):
-            try:
-                answer = builtins.input(question).strip().casefold()
-            except (EOFError, OSError, NotImplementedError, RuntimeError):
-                return _NOBODY  # such as nbclient, a test run, a console without input
-            if answer in {"y", "yes", "是", "好"}:
-                return True
-            if answer in {"a", "all"}:
-                self._all = True
-                return True
-            if answer in {"", "n", "no", "否", "不"}:
-                break
-        return "the person said no"
+        said = ask_person(question, all_too=True)
+        if said == "nobody":
+            return _NOBODY
+        self._all = said == "all"
+        return True if said in {"yes", "all"} else "the person said no"

@@ -24,6 +24,7 @@ from agentcell.loop import LOOP
 from agentcell.messages import ToolCall, media_blocks
 from agentcell.session import Request, Session
 from agentcell_magics import cards
+from agentcell_magics.budget_command import answer_cost
 from agentcell_magics.cards import Bundle
 from agentcell_magics.cells import running_source
 from agentcell_magics.live import answer_bundle, show
@@ -207,12 +208,15 @@ class AsyncAnswer:
 
         Raises
         ------
-        KeyboardInterrupt
+        Stopped
             After what came was kept.
         """
-        with self._ending(), closing(self._session.stream(self.request)) as events:  # type: ignore[type-var]
-            for event in events:
-                self._take(event)
+        try:
+            with self._ending(), closing(self._session.stream(self.request)) as events:  # type: ignore[type-var]
+                for event in events:
+                    self._take(event)
+        except KeyboardInterrupt:
+            raise (self._outcome.exception() or Stopped("after the answer.")) from None
 
     async def _work(self) -> None:
         with self._ending():
@@ -328,7 +332,7 @@ class AsyncAnswer:
         if self._said:
             parts.append(cards.line(self._said))
         if answer is not None and answer.status != "failed" and not self._quiet:
-            bundle = cards.footer(answer)
+            bundle = cards.footer(answer, cost=answer_cost(answer, self._session))
             parts.append(marked(bundle) if self._is_stale else bundle)
         parts = parts or [cards.line("The model answered nothing.")]
         data = {

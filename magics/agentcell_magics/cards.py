@@ -101,11 +101,13 @@ def line(said: str) -> Bundle:
     }
 
 
-def footer(answer: Answer, thinking: str = "") -> Bundle:
+def footer(answer: Answer, thinking: str = "", *, cost: str = "") -> Bundle:
     """Return the line under an answer: model, tokens, seconds, and how it ended if not well."""
     facts = [answer.model]
     if counted := tokens(answer.usage):
         facts.append(counted)
+    if cost:
+        facts.append(cost)
     facts.append(f"{answer.seconds:.1f} s")
     if answer.status == "interrupted":
         facts.append("stopped")

@@ -109,6 +109,7 @@ def _prune(_: Known, begun: str) -> Offers:
 
 
 _ARGUMENTS: Mapping[str, Callable[[Known, str], Offers]] = {
+    "budget": lambda _, begun: _off(begun),
     "cancel": _cancel,
     "export": _files,
     "forget": _tags_and_turns,
@@ -131,6 +132,7 @@ _SECOND: Mapping[str, Callable[[Known, str, str], Offers]] = {
 """What a command takes after its first word."""
 
 _FLAGS: Mapping[str, tuple[str, ...]] = {
+    "budget": ("--ask-above",),
     "export": ("--force",),
     "history": ("--all",),
     "key": ("--forget",),

@@ -15,14 +15,49 @@ from traitlets import Bool, Enum, Float, Int, TraitError, TraitType, Unicode, va
 from traitlets.config import Configurable
 from traitlets.config.loader import DeferredConfig
 
+from agentcell_magics.cells import is_validated
+
 if TYPE_CHECKING:
     from traitlets.config import Config
 
+    from agentcell.budget import Budget
     from agentcell.errors import CellError
     from agentcell.request import Defaults
     from agentcell.session import Session
 
 _PREFIX = "AGENTCELL_"
+
+
+class Amount(TraitType[Any, Any]):
+    """A trait: an amount of US dollars, kept as the text ``2.00``; or one of `words`.
+
+    Parameters
+    ----------
+    words
+        What else may stand there.
+    """
+
+    def __init__(self, *words: str, **options: Any) -> None:
+        super().__init__(None, allow_none=True, **options)
+        self.words = words
+
+    def validate(self, _: Any, value: Any) -> str | None:
+        """Return `value` as it is kept."""
+        from agentcell.budget import amount, plain_amount
+        from agentcell.errors import PriceError
+
+        if value is None:
+            return None
+        if isinstance(value, str) and value.strip().casefold() in self.words:
+            return value.strip().casefold()
+        try:
+            return plain_amount(amount(value, self.name or "The amount"))
+        except PriceError as error:
+            raise TraitError(error.problem) from error
+
+    def from_string(self, s: str) -> str:
+        """Return what the environment says, which is checked when it is set."""
+        return s
 
 
 class AgentMagics(Configurable):
@@ -76,13 +111,22 @@ class AgentMagics(Configurable):
         None,
         allow_none=True,
         help="Keep turns beside the notebook, or in the kernel's memory alone. Holds from the first"
-        " question of a kernel on: set it before, or in ipython_config.py.",
+        " question of a kernel on: set it before, or in ipython_config.py. A validating test run"
+        " (pytest --nbval) keeps nothing on disk unless it is told to.",
     ).tag(config=True)
     history_turns = Int(
         None,
         min=0,
         allow_none=True,
         help="How many earlier turns of its conversation go out with a question; 0 is all.",
+    ).tag(config=True)
+    budget = Amount(
+        "off",
+        help="What may be spent, for example 2.00 usd: what would pass it is refused. What every"
+        " turn of this notebook cost counts (%agent budget).",
+    ).tag(config=True)
+    ask_above = Amount(
+        help="A question that is expected to cost more is asked about; else a tenth of the budget.",
     ).tag(config=True)
     quiet = Bool(
         None, allow_none=True, help="Show the answer alone (-q); --no-quiet shows all in one cell."
@@ -93,6 +137,7 @@ class AgentMagics(Configurable):
         "detail": "original",
         "pdf_as": "pdf",
         "history": "notebook",
+        "budget": "off",
         "quiet": False,
     }
     """What holds where nothing is said; None where that is the model's or the session's affair."""
@@ -100,6 +145,7 @@ class AgentMagics(Configurable):
     def __init__(self, given: Config | None = None) -> None:
         super().__init__()
         self._wrong: dict[str, CellError] = {}
+        self._applied: Budget | None = None
         self.fixed: dict[str, Any] = {}
         """What can be changed no more, with the value that holds."""
         self.remarks: list[str] = []
@@ -161,6 +207,8 @@ class AgentMagics(Configurable):
             from agentcell.history.past import MOST_TURNS
 
             return MOST_TURNS
+        if value is None and name == "history" and is_validated():
+            return "memory"
         return self.default_values.get(name) if value is None else value
 
     def defaults(self) -> Defaults:
@@ -190,6 +238,9 @@ class AgentMagics(Configurable):
         """
         session.defaults = self.defaults()
         session.history.max_turns = self.in_force("history_turns")
+        budget = self._budget()
+        self._applied = budget
+        session.budget = budget
 
     def share(self, session: Session) -> None:
         """Do as `apply`; what is wrong in the environment, a cell will tell.
@@ -205,7 +256,7 @@ class AgentMagics(Configurable):
             self.apply(session)
 
     def follow(self, session: Session) -> None:
-        """Show the model that was chosen in another way, by `%agent model` or in Python.
+        """Show model and budget as they were set in another way, by `%agent` or in Python.
 
         Parameters
         ----------
@@ -213,6 +264,28 @@ class AgentMagics(Configurable):
             The magics' own.
         """
         self.model = session.chosen_model_name
+        from agentcell.errors import PriceError
+
+        try:
+            budget = session.budget
+        except PriceError:  # of the environment: a cell tells it
+            return
+        if budget == self._applied:
+            return
+        from agentcell_magics.budget_command import settings_of
+
+        self._applied = budget
+        with self.hold_trait_notifications():
+            for name, value in settings_of(budget).items():
+                setattr(self, name, value)
+
+    def _budget(self) -> Budget | None:
+        values = [self.in_force(name) for name in ("budget", "ask_above")]
+        if values[0] == "off":
+            return None
+        from agentcell_magics.budget_command import configured
+
+        return configured(*values)
 
     @classmethod
     def class_get_trait_help(
@@ -252,7 +325,9 @@ class AgentMagics(Configurable):
             value = default_name() if name == "model" else self.in_force(name)
         except CellError as error:
             return error.problem
-        return "as the model has it" if value is None else repr(value)
+        if value is None:
+            return "a tenth of the budget" if name == "ask_above" else "as the model has it"
+        return repr(value)
 
     def _refuse_if_late(self, name: str, value: Any) -> None:
         from agentcell.errors import CellError
@@ -329,6 +404,8 @@ def _expected(trait: TraitType[Any, Any]) -> str:
             return "True or False"
         case Float():
             return "a number from 0"
+        case Amount():
+            return " or ".join(["US dollars such as '2.00'", *map(repr, trait.words)])
         case Int():
             return f"a whole number from {trait.min}"
         case _:
@@ -345,5 +422,7 @@ def _example(trait: TraitType[Any, Any]) -> str:
             return "0.2"
         case Int():
             return "500"
+        case Amount():
+            return "'2.00'" if trait.words else "'0.10'"
         case _:
             return "'local'" if trait.name == "model" else "'Be brief.'"

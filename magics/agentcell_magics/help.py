@@ -31,6 +31,7 @@ or in a test run, such a call is refused, and the model is told.
     %agent attachments        what is attached, by tag
     %agent forget TAG         never send this attachment again
     %agent key [PROVIDER]     where keys come from; type one, hidden; --forget takes it away
+    %agent budget 2.00 usd    what may be spent; --ask-above 0.10; off ends it
     %agent running            what is answered in the background (--async)
     %agent cancel NAME        stop one of these, or all
     %agent reset              forget all turns and attachments

@@ -10,6 +10,7 @@ from agentcell.errors import CellError
 from agentcell.session import Session
 from agentcell_magics import cards
 from agentcell_magics.background_commands import cancel, show_running
+from agentcell_magics.budget_command import budget, status_facts
 from agentcell_magics.export_command import export
 from agentcell_magics.history_commands import forget, history, restore, undo
 from agentcell_magics.key_command import key_command
@@ -60,6 +61,7 @@ def _status(session: Session, arguments: list[str]) -> None:
     facts.append(("attachments", "\n".join(b.tag for b in session.attachments) or "none"))
     if counted := cards.tokens(session.usage):
         facts.append(("tokens", counted))
+    facts += status_facts(session)
     if session.model.provider == "local":
         facts += _local_reader()
     show(cards.rows("agentcell", facts))
@@ -126,6 +128,7 @@ COMMANDS: dict[str, Callable[[Session, list[str]], None]] = {
     "restore": restore,
     "reset": _reset,
     "export": export,
+    "budget": budget,
     "running": show_running,
     "cancel": cancel,
     "key": key_command,

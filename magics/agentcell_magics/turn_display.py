@@ -17,6 +17,7 @@ from agentcell.history.turns import Status
 from agentcell.messages import MediaMessageBlock, ToolCall, media_blocks
 from agentcell.session import Request
 from agentcell_magics import cards
+from agentcell_magics.budget_command import saved_cost, saved_usage
 from agentcell_magics.cells import running_source
 from agentcell_magics.live import LiveAnswer, show
 
@@ -232,7 +233,6 @@ def metadata(
     """
     if answer is None:
         return None
-    usage = answer.usage
     question = request.question
     facts = saved_facts(
         replace(request.turn, status=cast("Status", answer.status)),
@@ -243,11 +243,8 @@ def metadata(
     )
     facts["finish_reason"] = answer.finish_reason
     facts["seconds"] = round(answer.seconds, 3)
-    facts["usage"] = (
-        None
-        if usage is None
-        else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    )
+    facts["usage"] = saved_usage(answer)
+    facts["cost"] = saved_cost(answer)
     if tools := [{"name": one.call.name, "is_error": one.is_error} for one in calls]:
         facts["tools"] = tools
     return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,9 @@ from agentcell.adapters.price_table import shown
 from agentcell.adapters.pricing import cost, price_of
 from agentcell.errors import BudgetExceeded, PriceError
 from agentcell.messages import Message
+
+VARIABLE = "AGENTCELL_BUDGET"
+ABOVE_VARIABLE = "AGENTCELL_ASK_ABOVE"
 
 MOST = Decimal(1_000_000)
 """Dollars that a budget may have: more is a slip of the keyboard."""
@@ -119,6 +123,28 @@ class Budget:
         above = None if ask_above is None else amount(ask_above, "The amount to ask above")
         object.__setattr__(self, "usd", amount(usd))
         object.__setattr__(self, "ask_above", above)
+
+    @classmethod
+    def from_environment(cls) -> Budget | None:
+        """Return the budget that the environment sets; None if it sets none.
+
+        ``AGENTCELL_BUDGET`` is an amount, or ``off``; ``AGENTCELL_ASK_ABOVE`` an amount.
+
+        Raises
+        ------
+        PriceError
+            If one is anything else.
+        """
+        usd = os.environ.get(VARIABLE, "").strip()
+        above = os.environ.get(ABOVE_VARIABLE, "").strip()
+        if not usd or usd.casefold() == "off":
+            return None
+        return cls(
+            usd=amount(usd, f"The environment variable {VARIABLE}"),
+            ask_above=amount(above, f"The environment variable {ABOVE_VARIABLE}")
+            if above
+            else None,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_made, (self.usd, self.ask_above))

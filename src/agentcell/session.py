@@ -13,14 +13,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentcell import asking
 from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.models_by_name import ModelsByName
 from agentcell.adapters.outgoing import Outgoing
-from agentcell.adapters.recording.recorder import Recorder
+from agentcell.adapters.recording import Recorder, RecordingModel
 from agentcell.agents import session_skills
 from agentcell.agents.acting import Approve
 from agentcell.agents.answer_schema import AnswerSchema
@@ -39,7 +39,7 @@ from agentcell.history.past import with_mentioned
 from agentcell.history.spent import Spent
 from agentcell.history.store import Change
 from agentcell.history.turns import Turn, forms_of, past_messages
-from agentcell.messages import MediaMessageBlock, media_blocks
+from agentcell.messages import MediaMessageBlock, Message, media_blocks
 from agentcell.metering import Ledger, Meter
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.question import compose
@@ -84,7 +84,7 @@ class Session:
         """Where answers are recorded or replayed, if anywhere."""
         self.defaults = Defaults()
         """What holds where a question says nothing."""
-        self._budget: Budget | None = None
+        self._budget: Budget | Literal["environment"] | None = "environment"
         self._ledger = Ledger(self.history)
 
     def __repr__(self) -> str:
@@ -164,8 +164,11 @@ class Session:
 
     @property
     def budget(self) -> Budget | None:
-        """What may be spent: a question that would pass it is refused. None: anything."""
-        return self._budget
+        """What may be spent: a question that would pass it is refused. None: anything.
+
+        Until it is set, the environment says it; see `Budget.from_environment`.
+        """
+        return Budget.from_environment() if self._budget == "environment" else self._budget
 
     @budget.setter
     def budget(self, budget: Budget | None) -> None:
@@ -525,7 +528,7 @@ class Session:
             refusal = error
         changed = [one for one in forms if one not in sent or forms[one] != before.get(one)]
         turn = Turn(
-            id=uuid.uuid4().hex[:12],
+            id=self._turn_id(chosen, messages),
             cell_id=cell_id,
             part=part,
             messages=(messages[-1],),
@@ -620,7 +623,7 @@ class Session:
             request.model,
             request.id,
             self._ledger,
-            budget=lambda: self._budget,
+            budget=lambda: self.budget,
             confirm=request.confirm,
         )
 
@@ -707,6 +710,12 @@ class Session:
                 recording.default_model = self.model_name
             model = recording.default_model or None
         return self.recorder.around(self._models.named(model))
+
+    def _turn_id(self, model: Model, messages: list[Message]) -> str:
+        """Return a name for a new turn; where answers are recorded, the same with every replay."""
+        if not isinstance(model, RecordingModel):
+            return uuid.uuid4().hex[:12]
+        return next(name for name in model.names(messages) if self.history.find(name) is None)
 
     def _commit(self, request: Request, meter: Meter, turn: Turn) -> None:
         turn = meter.ended(turn)

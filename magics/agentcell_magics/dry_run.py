@@ -1,0 +1,134 @@
+"""What a dry run found, to a card: what would go, part by part, and what that would cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from agentcell.budget import dollars
+from agentcell.dry_run import DryAttachment, DryMessage, DryRun
+from agentcell_magics import cards
+from agentcell_magics.cards import Bundle
+
+_LONGEST = 4_000
+"""Characters of the question, and of the instructions, that are shown."""
+
+_LONGEST_EARLIER = 500
+"""The same of a message of an earlier turn."""
+
+_MOST_EARLIER = 20
+"""As many messages of earlier turns are shown: the last ones."""
+
+_MOST_ATTACHMENTS = 40
+_LONGEST_SETTING = 300
+
+_HOW = {
+    "inline": "with the question",
+    "upload": "uploaded once, then by its file id",
+    "url": "by its address, which the service reads",
+    "file id": "by its file id",
+    "text": "as text",
+    "page images": "as images of its pages",
+    "refused": "refused",
+}
+
+
+def dry_run_card(run: DryRun) -> Bundle:
+    """Return the card.
+
+    Parameters
+    ----------
+    run
+        See `Session.dry_run`.
+    """
+    return cards.rows("Dry run: nothing was sent", list(_facts(run)))
+
+
+def _facts(run: DryRun) -> Iterator[tuple[str, str]]:
+    yield "model", run.model
+    yield "conversation", run.conversation
+    if settings := [_setting(name, value) for name, value in run.settings.items()]:
+        yield "settings", "\n".join(settings)
+    if run.tools:
+        yield (
+            "tools",
+            "\n".join(
+                f"{tool.name}{' (asks you before it runs)' if tool.needs_approval else ''}"
+                for tool in run.tools
+            ),
+        )
+    if run.schema:
+        yield "schema", run.schema
+    for attachment in run.attachments[:_MOST_ATTACHMENTS]:
+        yield attachment.tag, "\n".join(_attachment(attachment))
+    if (more := len(run.attachments) - _MOST_ATTACHMENTS) > 0:
+        yield "attachments", f"{more:,} more"
+    yield from _messages(run)
+    yield from _sums(run)
+
+
+def _setting(name: str, value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"{name}: {_cut(text, _LONGEST_SETTING)}"
+
+
+def _attachment(one: DryAttachment) -> Iterator[str]:
+    where = f"message {one.place}" + ("" if one.is_new else ", from before")
+    yield f"{one.given} ({where})"
+    if one.refusal:
+        yield f"refused: {one.refusal}"
+        return
+    sent = one.sent
+    if sent == (one.given,) or not sent:
+        yield f"goes {_HOW[one.how]}"
+    else:
+        pages = f"{len(sent)} × " if len(sent) > 1 else ""
+        yield f"goes {_HOW[one.how]}, {pages}{sent[0]}"
+    yield from one.notes
+    if one.tokens is not None:
+        yield str(one.tokens)
+
+
+def _messages(run: DryRun) -> Iterator[tuple[str, str]]:
+    earlier = [n for n, one in enumerate(run.messages, start=1) if one.origin == "history"]
+    hidden = set(earlier[: max(0, len(earlier) - _MOST_EARLIER)])
+    if hidden:
+        counts = [run.messages[n - 1].tokens for n in hidden]
+        tokens = sum(count.tokens for count in counts if count is not None)
+        about = f", about {tokens:,} tokens" if tokens else ""
+        first, last = min(hidden), max(hidden)
+        yield f"messages {first} to {last}", f"{len(hidden):,} messages of earlier turns{about}"
+    for number, message in enumerate(run.messages, start=1):
+        if number not in hidden:
+            yield f"message {number}", _message(message)
+
+
+def _message(message: DryMessage) -> str:
+    longest = _LONGEST_EARLIER if message.origin == "history" else _LONGEST
+    head = f"{message.role}, from before" if message.origin == "history" else message.role
+    said = [_cut(message.text, longest)] if message.text else []
+    if message.calls:
+        said.append(f"calls {', '.join(message.calls)}")
+    text = f"{head}: " + "\n".join(said)
+    return f"{text}\n{message.tokens}" if message.tokens is not None else text
+
+
+def _sums(run: DryRun) -> Iterator[tuple[str, str]]:
+    if run.tokens is not None:
+        others = [part for part in run.tokens.parts if part.kind in {"tools", "thinking"}]
+        for part in others:
+            yield part.name, f"about {part.tokens:,} tokens ({part.low:,} to {part.high:,})"
+        yield "all together", str(run.tokens)
+        yield "cost", str(run.foreseen)
+    if run.budget is not None:
+        left = max(run.budget.usd - run.spent, run.budget.usd * 0)
+        verdict = "" if run.asks is None else "; you would be asked first"
+        yield "budget", f"{dollars(run.budget.usd)}, {dollars(left)} left{verdict}"
+    if run.refusal is not None:
+        yield "refused", run.refusal.problem
+
+
+def _cut(text: str, longest: int) -> str:
+    more = len(text) - longest
+    return text if more <= 0 else f"{text[:longest]}… ({more:,} characters more)"
