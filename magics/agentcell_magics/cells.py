@@ -69,10 +69,17 @@ def _request(shell: InteractiveShell) -> dict[str, Any]:
 def can_update(shell: InteractiveShell) -> bool:
     """Whether a display may be updated after it was shown.
 
-    A terminal would print each update anew, and a validating test run keeps only the first one:
+    A terminal would print each update anew, and a validating test run keeps only the first one.
+    """
+    return getattr(shell, "kernel", None) is not None and not is_validated()
+
+
+def is_validated() -> bool:
+    """Whether a test run validates the notebook.
+
     pytest sets ``PYTEST_CURRENT_TEST``, which the kernels that it starts inherit.
     """
-    return getattr(shell, "kernel", None) is not None and not os.environ.get("PYTEST_CURRENT_TEST")
+    return bool(os.environ.get("PYTEST_CURRENT_TEST"))
 
 
 def is_terminal(shell: InteractiveShell) -> bool:

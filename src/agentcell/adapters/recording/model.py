@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, closing
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from agentcell.adapters.events import Event, Finished, Waiting
@@ -176,6 +178,18 @@ class RecordingModel(Model):
         if self.mode in {"off", "replay"}:
             return self.mode == "replay"
         return self._look_up(messages, tools, settings)[1] is not None
+
+    def names(self, messages: list[Message]) -> Iterator[str]:
+        """Yield names for what comes of `messages`: of the same question always the same.
+
+        Parameters
+        ----------
+        messages
+            See `Model.invoke`.
+        """
+        key = key_of(canonical(self.name, messages, None, None))
+        for number in count():
+            yield hashlib.sha256(f"{key}{number}".encode()).hexdigest()[:12]
 
     def _look_up(
         self,
