@@ -246,6 +246,36 @@ def test_where_displays_cannot_be_updated_it_is_answered_at_once(no_updates: Ker
     assert updates(no_updates, sent, 0.3) == []
 
 
+def test_an_interrupt_there_stops_the_answer(no_updates: Kernel) -> None:
+    no_updates.run("session.model = slow(*['w '] * 100)")
+    running = no_updates.start("%%agent --async -o h\nTell.")
+    time.sleep(1.5)
+    no_updates.interrupt()
+    ran = no_updates.finish(running, 10)
+
+    assert ran.ename == "Stopped"
+    assert "The partial answer is kept." in ran.text
+    assert no_updates.run("session.turns[-1].status").text == "'interrupted'"
+
+
+def test_what_a_tool_prints_in_the_background_goes_to_its_own_cell(ready: Kernel) -> None:
+    ready.run("def says() -> str:\n    'Say.'\n    time.sleep(1)\n    print('said'); return 'x'")
+    ready.run("session.model = FakeModel(Call('says'), 'Done.')")
+    sent = ready.start("%%agent --async -o h -T says\nTell.")
+    ready.finish(sent)
+    other = ready.start("time.sleep(2.5)")
+    printed: dict[str, Any] = {}
+    end = time.monotonic() + 4
+    while time.monotonic() < end and not printed:
+        message = ready.client.get_iopub_msg(timeout=4)
+        if message["msg_type"] == "stream":
+            printed = message
+    ready.client.get_shell_msg(timeout=10)
+
+    assert printed["content"]["text"].strip() == "said"
+    assert printed["parent_header"]["msg_id"] == sent != other
+
+
 class Shown:
     def __init__(self, shell: InteractiveShell, source: str) -> None:
         with capture_output() as captured:

@@ -27,6 +27,7 @@ from agentcell_magics import cards
 from agentcell_magics.budget_command import answer_cost
 from agentcell_magics.cards import Bundle
 from agentcell_magics.cells import running_source
+from agentcell_magics.cells import running_source
 from agentcell_magics.live import answer_bundle, show
 from agentcell_magics.stale_marks import marked, stale_marks
 from agentcell_magics.turn_display import answer_text, metadata
@@ -75,6 +76,7 @@ class AsyncAnswer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._began = time.monotonic()
+        self._source = running_source()  # now: it ends in another cell, or between two
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._calls: list[tuple[ToolCall, ToolFinished | None]] = []
