@@ -113,7 +113,7 @@ class Database:
         """Whether all of the file can be read, and its tables are there."""
         try:
             counters = self.read("SELECT count(*) FROM counter WHERE value >= 0")
-            return self.read("PRAGMA quick_check(1)") == [("ok",)] and counters == [(2,)]
+            return self.read("PRAGMA integrity_check(1)") == [("ok",)] and counters == [(2,)]
         except sqlite3.Error:
             return False
 

@@ -14,6 +14,7 @@ from agentcell.history.attachment_table import forgotten, set_forgotten
 from agentcell.history.database import Database, replacing
 from agentcell.history.schema import STEPS
 from agentcell.history.store import TurnStore
+from agentcell.history.turns import Turn
 
 MOST_KEPT = 1_000
 """As many turns of each conversation go on in memory: the last ones."""
@@ -98,12 +99,21 @@ def move_turns(source: TurnStore, target: TurnStore) -> None:
     with contextlib.suppress(*trouble):
         names = source.names()
     for name in names:
-        with contextlib.suppress(*trouble):
-            for turn in source.turns(name, last=MOST_KEPT):
-                target.put(name, replace(turn, follows=0, stale=False))
+        for turn in _readable_turns(source, name, trouble):
+            target.put(name, replace(turn, follows=0, stale=False))
     with contextlib.suppress(*trouble):
         for fingerprint in forgotten(source):
             set_forgotten(target, fingerprint, is_forgotten=True)
+
+
+def _readable_turns(
+    source: TurnStore, name: str, trouble: tuple[type[Exception], ...]
+) -> list[Turn]:
+    """Return the last turns of a conversation: fewer where not so many can be read."""
+    for last in (MOST_KEPT, 300, 100, 30, 10, 3, 1):
+        with contextlib.suppress(*trouble):
+            return source.turns(name, last=last)
+    return []
 
 
 def read_only(file: Path) -> Database | None:

@@ -92,21 +92,20 @@ class Shelf:
             and where warnings are errors the rest of it would not be done.
         """
         with self._lock:
-            for is_last in (False, False, True):
+            for attempt in range(3):
                 try:
                     done = task(self._found(make=make))
                     break
                 except AgentcellError as error:
-                    if not isinstance(error, _Unusable) or is_last or self.folder is None:
+                    if not isinstance(error, _Unusable) or self.folder is None:
                         raise
                     self._help(error, self.folder / FOLDER)
                 except Exception as error:
-                    is_ours = isinstance(error, _TROUBLE) or self._is_damaged()
-                    if not is_ours or is_last or self.folder is None:
+                    is_trouble = isinstance(error, _TROUBLE)
+                    if self.folder is None or not (is_trouble or self._is_damaged()):
                         raise
-                    self._help(
-                        error if isinstance(error, _TROUBLE) else damaged(), self.folder / FOLDER
-                    )
+                    cause = error if is_trouble else damaged()
+                    self._help(cause, self.folder / FOLDER, in_place=attempt == 0)
             if quiet:
                 return done
             texts, self._to_tell = list(self._to_tell), {}
@@ -182,9 +181,16 @@ class Shelf:
             store is not None and store.database.file is not None and not store.database.is_sound()
         )
 
-    def _help(self, error: Exception, home: Path) -> None:
-        """Have another store in the place of the one in trouble."""
-        if is_damage(error):
+    def _help(self, error: Exception, home: Path, *, in_place: bool = False) -> None:
+        """Have another store in the place of the one in trouble.
+
+        Parameters
+        ----------
+        in_place
+            Whether a new file may take the place of a damaged one; if that did not help, memory
+            must.
+        """
+        if in_place and is_damage(error):
             try:
                 self._replace_damaged(home)
             except (*_TROUBLE, HistoryError) as another:
