@@ -13,7 +13,8 @@ from agentcell.errors import CellError, Overloaded, Stopped
 from agentcell.testing.fake_model import FakeModel
 from agentcell.testing.replies import Reply
 from agentcell_magics import current_session
-from agentcell_magics.async_answer import AsyncAnswer, background
+from agentcell_magics.async_answer import AsyncAnswer
+from agentcell_magics.background import background
 from kernels import Kernel, Ran
 
 SETUP = """

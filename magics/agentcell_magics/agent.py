@@ -15,9 +15,10 @@ from agentcell.answer import Answer
 from agentcell.errors import CellError, Stopped
 from agentcell.session import MAIN, Request, Session
 from agentcell_magics import cards
-from agentcell_magics.approval import Approval
-from agentcell_magics.async_answer import AsyncAnswer, background
+from agentcell_magics.approval import MODES, Approval
+from agentcell_magics.async_answer import AsyncAnswer
 from agentcell_magics.attach import attached
+from agentcell_magics.background import background
 from agentcell_magics.budget_command import CostApproval, answer_cost
 from agentcell_magics.cells import (
     asks_again,
@@ -106,7 +107,7 @@ class AskMagics(Magics):
             for hint in (*hints, *self._unseen(request)):
                 show(cards.line(hint))
         if options.dry_run:
-            self._show_dry_run(request, verbose=options.verbose)
+            self._show_dry_run(request, options)
             return None
         self._last = request
         if options.verbose:
@@ -116,12 +117,13 @@ class AskMagics(Magics):
         self._run(request, options)
         return None
 
-    def _show_dry_run(self, request: Request, *, verbose: bool) -> None:
+    def _show_dry_run(self, request: Request, options: AgentOptions) -> None:
         """Show what would go; then raise why it cannot, if so."""
         run = self.session.dry_run(request)
-        if verbose and run.refusal is None:
+        if options.verbose and run.refusal is None:
             show(sent(self.session.as_sent(request)))
-        show(dry_run_card(run))
+        mode = options.approve or self.defaults.in_force("approve")
+        show(dry_run_card(run, MODES[mode] if mode else None))
         if run.refusal is not None:
             raise run.refusal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agentcell.errors import CellError
 from agentcell.session import Session
 from agentcell_magics import cards
-from agentcell_magics.async_answer import background
+from agentcell_magics.background import background
 from agentcell_magics.live import show
 
 _LONGEST_QUESTION = 80

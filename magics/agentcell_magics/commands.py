@@ -73,7 +73,7 @@ def _notebooks(begun: str) -> list[Offer]:
 
 
 def _cancel(known: Known, begun: str) -> Offers:
-    from agentcell_magics.async_answer import background
+    from agentcell_magics.background import background
 
     names = [handle.name for handle in background(known.session()).running]
     return matching([*names, *(["all"] if names else [])], begun, "answer")
