@@ -52,9 +52,11 @@ def budget(session: Session, arguments: list[str]) -> None:
     """
     words, above = _without_above(arguments)
     text = " ".join(words)
-    if text.casefold() == "off":
-        if above is not None:
-            raise CellError(f"{_ABOVE} needs a budget.", fix="write %agent budget off alone.")
+    if "off" in map(str.casefold, words):
+        if len(words) > 1 or above is not None:
+            raise CellError(
+                "%agent budget off takes nothing more.", fix="write %agent budget off alone."
+            )
         session.budget = None
     elif words or above is not None:
         before = session.budget

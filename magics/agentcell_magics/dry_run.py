@@ -9,6 +9,7 @@ from typing import Any
 from agentcell.budget import dollars
 from agentcell.dry_run import DryAttachment, DryMessage, DryRun
 from agentcell_magics import cards
+from agentcell_magics.approval import Mode
 from agentcell_magics.cards import Bundle
 
 _LONGEST = 4_000
@@ -34,18 +35,27 @@ _HOW = {
 }
 
 
-def dry_run_card(run: DryRun) -> Bundle:
+_APPROVE = {
+    "ask": "asks you before each call",
+    "run": "runs unasked",
+    "refuse": "is refused, and the model is told",
+}
+
+
+def dry_run_card(run: DryRun, approve: Mode | None = None) -> Bundle:
     """Return the card.
 
     Parameters
     ----------
     run
         See `Session.dry_run`.
+    approve
+        Whether tools run; None: as each of them wants it.
     """
-    return cards.rows("Dry run: nothing was sent", list(_facts(run)))
+    return cards.rows("Dry run: nothing was sent", list(_facts(run, approve)))
 
 
-def _facts(run: DryRun) -> Iterator[tuple[str, str]]:
+def _facts(run: DryRun, approve: Mode | None) -> Iterator[tuple[str, str]]:
     yield "model", run.model
     yield "conversation", run.conversation
     if settings := [_setting(name, value) for name, value in run.settings.items()]:
@@ -54,7 +64,7 @@ def _facts(run: DryRun) -> Iterator[tuple[str, str]]:
         yield (
             "tools",
             "\n".join(
-                f"{tool.name}{' (asks you before it runs)' if tool.needs_approval else ''}"
+                f"{tool.name} ({_APPROVE[approve or ('ask' if tool.needs_approval else 'run')]})"
                 for tool in run.tools
             ),
         )
@@ -118,7 +128,9 @@ def _sums(run: DryRun) -> Iterator[tuple[str, str]]:
     if run.tokens is not None:
         others = [part for part in run.tokens.parts if part.kind in {"tools", "thinking"}]
         for part in others:
-            yield part.name, f"about {part.tokens:,} tokens ({part.low:,} to {part.high:,})"
+            name = "sealed thoughts" if part.kind == "thinking" else "for the tools"
+            name = "for the schema" if part.name == "schema" else name
+            yield name, f"about {part.tokens:,} tokens ({part.low:,} to {part.high:,})"
         yield "all together", str(run.tokens)
         yield "cost", str(run.foreseen)
     if run.budget is not None:

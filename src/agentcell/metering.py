@@ -40,7 +40,9 @@ class Ledger:
 
     def __init__(self, history: NotebookHistory) -> None:
         self._history = history
-        self._own: dict[str, Spent] = {}
+        self._booked: set[str] = set()
+        self._own = Spent()
+        self._others = Spent()  # of earlier lives of the kernel, and of other kernels
         self._expected: dict[str, Decimal] = {}
         self.lock = threading.RLock()
 
@@ -49,10 +51,13 @@ class Ledger:
 
     def total(self) -> Spent:
         """Return what all turns cost; also where the file that kept it is gone meanwhile."""
-        with self.lock:
-            own = sum(self._own.values(), start=Spent())
-        kept = total_spent(self._history)
-        return Spent(usd=max(kept.usd, own.usd), unknown=max(kept.unknown, own.unknown))
+        with self.lock:  # else a turn that is booked meanwhile would be counted twice
+            kept, own, before = total_spent(self._history), self._own, self._others
+            self._others = Spent(
+                usd=max(before.usd, kept.usd - own.usd),
+                unknown=max(before.unknown, kept.unknown - own.unknown),
+            )
+            return self._others + own
 
     def spent_but(self, turn_id: str) -> Decimal:
         """Return what is spent or expected, without that of one turn."""
@@ -68,9 +73,10 @@ class Ledger:
     def book(self, turn_id: str, spent: Spent) -> None:
         """Keep what a turn cost; a second time for the same turn changes nothing more."""
         with self.lock:
-            if spent != Spent():
-                self._own[turn_id] = spent
+            if spent != Spent() and turn_id not in self._booked:
                 put_spent(self._history, turn_id, spent)
+                self._booked.add(turn_id)
+                self._own += spent
             self._expected.pop(turn_id, None)
 
 
