@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from agentcell.history.database import Database
 from agentcell.history.kept_assets import KeptAssets
-from agentcell.history.turn_json import turn_from_json, turn_to_json
+from agentcell.history.turn_json import turn_from_json, turn_from_record, turn_to_json
 from agentcell.history.turns import Turn
 
 _MOST_ASKED = 500
@@ -87,13 +88,20 @@ class JsonBodies:
             rows = self._database.read(
                 f"SELECT turn, json FROM body WHERE turn IN ({', '.join('?' * len(some))})", *some
             )
-            found |= {number: self._read(number, text) for number, text in rows}
+            found |= zip((number for number, _ in rows), self._read(rows), strict=True)
         turns = [found.get(number) or _unreadable(number) for number in numbers]
         for number, turn in zip(numbers[-_MOST_LOADED:], turns[-_MOST_LOADED:], strict=True):
             self.remember(number, turn)
         return turns
 
-    def _read(self, number: int, text: str) -> Turn:
+    def _read(self, rows: list[tuple[int, str]]) -> list[Turn]:
+        try:  # all at once, which takes less time
+            records = json.loads(f"[{','.join([text for _, text in rows])}]")
+            return [turn_from_record(one, self._assets, self._missing) for one in records]
+        except (ValueError, RecursionError):
+            return [self._read_one(number, text) for number, text in rows]
+
+    def _read_one(self, number: int, text: str) -> Turn:
         try:
             return turn_from_json(text, self._assets, self._missing)
         except ValueError:

@@ -16,10 +16,19 @@ from agentcell.history.turns import Turn
 
 _T = TypeVar("_T")
 
-_PLAIN = (
-    *("id", "cell_id", "part", "status", "model", "fresh", "system", "at", "seconds", "error"),
-    "finish_reason",
-)
+_DEFAULTS = {
+    "part": 1,
+    "fresh": False,
+    "system": None,
+    "at": 0.0,
+    "seconds": 0.0,
+    "error": "",
+    "finish_reason": "",
+    "imported": False,
+}
+"""What a record need not say: half of the time that reading it takes goes by its length."""
+
+_PLAIN = frozenset(("id", "cell_id", "status", "model", *_DEFAULTS))
 
 
 def turn_to_json(turn: Turn, store: AssetStore) -> str:
@@ -36,7 +45,12 @@ def turn_to_json(turn: Turn, store: AssetStore) -> str:
     HistoryError
         If `store` cannot keep an attachment.
     """
-    record: dict[str, Any] = {name: getattr(turn, name) for name in _PLAIN}
+    record: dict[str, Any] = {
+        name: getattr(turn, name) for name in ("id", "cell_id", "status", "model")
+    }
+    for name, usual in _DEFAULTS.items():
+        if (value := getattr(turn, name)) != usual:
+            record[name] = value
     record["messages"] = [to_record(message, store) for message in turn.messages]
     # What a provider wants back is JSON; a model of someone's own may give anything.
     for message in record["messages"]:
@@ -47,8 +61,6 @@ def turn_to_json(turn: Turn, store: AssetStore) -> str:
         record["skills"] = to_record(skills, store)["content"]
     if turn.forms:
         record["forms"] = {one: [form.detail, form.pdf_as] for one, form in turn.forms.items()}
-    if turn.imported:
-        record["imported"] = True
     if turn.usage is not None:
         record["usage"] = usage_record(turn.usage)
     if turn.cost is not None:
@@ -72,27 +84,39 @@ def turn_from_json(text: str, store: AssetStore, missing: Missing | None = None)
         If the text is none.
     """
     try:
-        record = json.loads(text)
-        more: dict[str, Any] = {name: record[name] for name in _PLAIN}
+        return turn_from_record(json.loads(text), store, missing)
+    except RecursionError as error:
+        raise ValueError("This is no turn.") from error
+
+
+def turn_from_record(record: Any, store: AssetStore, missing: Missing | None = None) -> Turn:
+    """Return the turn of which the JSON is read already; else like `turn_from_json`."""
+    try:
+        more = {name: value for name, value in record.items() if name in _PLAIN}
         more["messages"] = tuple([from_record(one, store, missing) for one in record["messages"]])
-        if skills := record.get("skills"):
-            kept = from_record({"role": "system", "content": skills}, store, missing)
-            more["skills"] = tuple(kept["content"])
-        elif skills is not None:
-            more["skills"] = ()
-        if record.get("imported"):
-            more["imported"] = True
-        if forms := record.get("forms"):
-            more["forms"] = {one: Form(detail=f[0], pdf_as=f[1]) for one, f in forms.items()}
-        if usage := record.get("usage"):
-            more["usage"] = known(Usage, usage)
-        if cost := record.get("cost"):
-            more["cost"] = Decimal(cost)
-        if citations := record.get("citations"):
-            more["citations"] = tuple(known(Citation, one) for one in citations)
+        if len(more) < len(record):
+            more |= _structured(record, store, missing)
         return Turn(**more)
     except (LookupError, TypeError, AttributeError, ArithmeticError, AgentcellError) as error:
         raise ValueError(f"This is no turn: {error}") from error
+
+
+def _structured(record: Any, store: AssetStore, missing: Missing | None) -> dict[str, Any]:
+    """Return what of a turn's record is no plain value, but for the messages."""
+    more: dict[str, Any] = {}
+    skills = record.get("skills")
+    if skills is not None:
+        kept = from_record({"role": "system", "content": skills}, store, missing)
+        more["skills"] = tuple(kept["content"])
+    if forms := record.get("forms"):
+        more["forms"] = {one: Form(detail=f[0], pdf_as=f[1]) for one, f in forms.items()}
+    if usage := record.get("usage"):
+        more["usage"] = known(Usage, usage)
+    if cost := record.get("cost"):
+        more["cost"] = Decimal(cost)
+    if citations := record.get("citations"):
+        more["citations"] = tuple(known(Citation, one) for one in citations)
+    return more
 
 
 def usage_record(usage: Usage) -> dict[str, Any]:
