@@ -19,7 +19,7 @@ from offline import sitecustomize as offline
 
 SETTINGS = re.compile(
     r"(OPENAI|ANTHROPIC|GEMINI|GOOGLE|AZURE)_|AGENTCELL_(?!CACHE_DIR$)"
-    r"|.*_(API_KEY|AUTH_TOKEN)$|.*_proxy$",
+    r"|.*_(API_KEY|AUTH_TOKEN)$|.*_proxy$|JPY_SESSION_NAME$",
     re.IGNORECASE,
 )
 """Environment variables of the person who runs the tests that must not reach them. Where the
