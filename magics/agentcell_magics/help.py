@@ -27,9 +27,13 @@ or in a test run, such a call is refused, and the model is told.
     %agent model NAME         ask this model from now on, for example openai/gpt-4.1 or local
     %agent -v                 the last request as it was sent, with files as digests
     %agent models             models that have a name here
-    %agent history            the turns of this session
+    %agent history [NAME]     the last turns, by conversation and number; --all: replaced ones too
     %agent attachments        what is attached, by tag
-    %agent forget TAG         never send this attachment again
+    %agent undo [NAME]        take back the last change, of that conversation or of all
+    %agent forget WHAT        delete a turn (number or id), or never send an attachment (tag) again
+    %agent restore [WHAT]     bring back a turn (id) or a former life of the kernel (time);
+                              restore notebook [FILE]: what a saved notebook tells
+    %agent export FILE [NAME] the turns as .md, .html, or .ipynb that asks again; --force replaces
     %agent key [PROVIDER]     where keys come from; type one, hidden; --forget takes it away
     %agent budget 2.00 usd    what may be spent; --ask-above 0.10; off ends it
     %agent running            what is answered in the background (--async)

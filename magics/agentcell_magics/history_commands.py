@@ -73,8 +73,10 @@ def history(session: Session, arguments: list[str]) -> None:
     """
     words, flags = words_and_flags("history", arguments, {"--all"})
     names = session.conversations
+    if "--all" in flags:
+        names = tuple(dict.fromkeys([*lookup.names_of_gone(session.history), *names]))
     if words:
-        names = (conversation_named(session, " ".join(words)),)
+        names = (conversation_named(session, " ".join(words), names),)
     rows: list[tuple[str, str]] = []
     turns = 0
     each = max(_FEWEST, _MOST_TURNS // max(1, min(len(names), _MOST_CONVERSATIONS)))
@@ -208,15 +210,24 @@ def quote(turn: Turn) -> str:
     return f"“{one_line(turn.question, _LONGEST_QUESTION)}”"
 
 
-def conversation_named(session: Session, name: str) -> str:
+def conversation_named(session: Session, name: str, names: tuple[str, ...] | None = None) -> str:
     """Return the name of a conversation that there is.
+
+    Parameters
+    ----------
+    session
+        Knows the conversations with a turn.
+    name
+        As it was typed.
+    names
+        Those that may be meant; None: those with a turn.
 
     Raises
     ------
     CellError
         If there is none.
     """
-    names = session.conversations
+    names = session.conversations if names is None else names
     if name in names:
         return name
     same = [one for one in names if one.casefold() == name.casefold()]
@@ -296,5 +307,6 @@ def _forget_turn(session: Session, one: Found) -> None:
     session.forget_turn(one.turn.id)
     stale_marks(session).look_again(session)
     what = f"Turn {one.number}" if one.number else "A turn"
-    said = f"{what} of {one.conversation} is deleted for good: {quote(one.turn)}."
+    versions = "" if one.turn.cell_id is None else ", with all its versions"
+    said = f"{what} of {one.conversation} is deleted for good{versions}: {quote(one.turn)}."
     show(cards.line(f"{said} {sees(session, one.conversation)}"))

@@ -169,10 +169,11 @@ def former_runs(store: TurnStore) -> list[FormerRun]:
     """Return earlier lives of the kernel whose turns had no cell, oldest first."""
     rows = store.database.read(
         "SELECT r.id, r.began, count(t.seq), min(t.seq) FROM run r"
-        " JOIN conversation c ON c.notebook = r.notebook AND c.run = r.id"
-        " JOIN turn t ON t.conversation = c.id AND t.state = 0"
+        " CROSS JOIN conversation c ON c.notebook = r.notebook AND c.run = r.id"
+        " CROSS JOIN turn t ON t.conversation = c.id AND t.state = 0"
         " WHERE r.notebook = ? AND r.id <> ?"
-        f" AND t.id NOT IN (SELECT id FROM turn WHERE conversation IN ({VISIBLE}))"
+        " AND NOT EXISTS (SELECT 1 FROM turn own WHERE own.id = t.id"
+        f" AND own.conversation IN ({VISIBLE}))"
         " GROUP BY r.id ORDER BY r.began, min(t.seq)",
         *(store.notebook_id(), store.run) * 2,
     )

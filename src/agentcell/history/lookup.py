@@ -169,6 +169,26 @@ def gone(history: NotebookHistory, name: str, *, last: int) -> list[Found]:
     return history.work(find)
 
 
+def names_of_gone(history: NotebookHistory) -> list[str]:
+    """Return the names of the conversations of which a turn is no longer in force.
+
+    Parameters
+    ----------
+    history
+        The notebook's.
+    """
+
+    def find(store: TurnStore) -> list[str]:
+        rows = store.database.read(
+            f"SELECT DISTINCT c.name FROM turn t JOIN conversation c ON c.id = t.conversation"
+            f" WHERE t.{_OWN} AND t.state <> {IN_FORCE} ORDER BY c.id",
+            *(store.notebook_id(), store.run),
+        )
+        return [name for (name,) in rows]
+
+    return history.work(find)
+
+
 def is_known(history: NotebookHistory) -> bool:
     """Whether turns of this notebook were ever kept here, be they forgotten since.
 

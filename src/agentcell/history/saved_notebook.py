@@ -6,6 +6,7 @@ marked, and instructions and skills are left out.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from typing import Any
 from agentcell.assets.asset import MediaAsset, asset_from_path
 from agentcell.errors import AgentcellError, HistoryError
 from agentcell.history.notebook import MAIN, NotebookHistory
+from agentcell.history.records import AssetFolder
 from agentcell.history.saved_facts import cell_body
 from agentcell.history.store import TurnStore
 from agentcell.history.turn_json import as_json
@@ -135,6 +137,7 @@ def restore_saved(
     saved = saved_turns(file)
     folder = Path(file).expanduser().absolute().parent
     taken = history.work(_in_force)
+    _hold(history, saved)
     came = 0
     missing: dict[str, None] = {}
     for one in saved:
@@ -204,7 +207,7 @@ def _turn(
     answer = _answer(facts, data)
     status: Any = facts.get("status")
     part = facts.get("part", 1)
-    if not question.strip() or status not in {"complete", "interrupted", "failed"}:
+    if not question.strip() or status not in ("complete", "interrupted", "failed"):
         return
     if isinstance(part, bool) or not isinstance(part, int) or not 1 <= part <= _MOST_PARTS:
         return
@@ -298,13 +301,27 @@ def _block(
 
 
 def _kept(history: NotebookHistory, one: SavedAttachment) -> MediaAsset | None:
-    data = history.content(one.digest) if one.digest.startswith("sha256:") else None
+    if not one.digest.startswith("sha256:"):
+        return None
+    data = history.work(lambda store: store.assets.get(one.digest), make=True)
     if data is None:
         return None
     try:
         return MediaAsset.from_bytes(data, filename=one.name or None)
     except AgentcellError:
         return None
+
+
+def _hold(history: NotebookHistory, saved: Iterable[SavedTurn]) -> None:
+    """Let a new database not take what an earlier one left for something that nobody needs."""
+    if history.folder is None:
+        return
+    contents = AssetFolder(history.folder / "assets")
+    for digest in {a.digest for one in saved for a in one.attachments}:
+        place = contents.place(digest)
+        if place is not None:
+            with contextlib.suppress(OSError):  # not there, or someone else's
+                os.utime(place)
 
 
 def _found(one: SavedAttachment, places: Iterable[str], folder: Path) -> MediaAsset | None:
