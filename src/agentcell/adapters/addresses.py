@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from agentcell import keys
+from agentcell.adapters.redaction import REMOVED, redacted
 from agentcell.errors import AuthenticationError, BadRequest, KeyMissing
 from agentcell.keys import Key, Question
 
 PLACEHOLDER_KEY = "no-key-needed"
 """What a local server gets: clients insist on sending something."""
+
+_KEY_LIKE = re.compile(r"(?=.*\d)[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_.-]+")
+"""What may be a key that stands where an address was expected: no dot, colon, slash or blank."""
+
+_LONGEST = 100
+"""Characters of an address that an error repeats."""
 
 _LOCAL_SUFFIXES = (".local", ".localhost", ".lan", ".internal", ".home.arpa")
 
@@ -40,23 +48,67 @@ def is_local_address(url: str) -> bool:
     return address.is_loopback or address.is_private or address.is_link_local
 
 
-def checked_url(url: str, *, provider: str, model: str) -> str:
-    """Return `url` without a last slash.
+def checked_url(url: object, *, provider: str, model: str) -> str:
+    """Return `url` without a last slash and without a fragment; a query stays at its end.
 
     Raises
     ------
     BadRequest
         If it is no http or https address.
     """
-    url = url.strip().rstrip("/")
-    if not url.lower().startswith(("http://", "https://")) or not host_of(url):
+    checked = _plain_address(url) if isinstance(url, str) else ""
+    if not checked:
         raise BadRequest(
-            f"The address {url!r} for {provider}/{model} is no http or https address.",
+            f"The address {_shown(url)} for {provider}/{model} is no http or https address.",
             fix='give one like base_url="https://host.example/v1".',
             provider=provider,
             model=model,
         )
-    return url
+    return checked
+
+
+@lru_cache(maxsize=128)
+def _plain_address(url: str) -> str:
+    url, _, _ = url.strip().partition("#")
+    base, mark, query = url.partition("?")
+    base = base.rstrip("/")
+    if not base.lower().startswith(("http://", "https://")) or not base.isprintable():
+        return ""
+    host = host_of(base)
+    if not host or " " in host or not query.isprintable():
+        return ""
+    try:
+        _ = urlsplit(base).port
+    except ValueError:
+        return ""
+    return base + mark + query if query else base
+
+
+def _shown(url: object) -> str:
+    """Return what was given as an address, short: it may be a key in the wrong place."""
+    text = repr(url)
+    if isinstance(url, str) and _KEY_LIKE.fullmatch(url.strip()):
+        text = repr(REMOVED)
+    return redacted(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…'")
+
+
+def joined(url: str, path: str) -> str:
+    """Return the address of `path` under `url`, whose query, if it has one, stays at the end."""
+    base, mark, query = url.partition("?")
+    if not mark:
+        return base + path
+    return f"{base}{path}{'&' if '?' in path else '?'}{query}"
+
+
+def without_end(url: str, end: str) -> str:
+    """Return `url` without `end` at the end of its path."""
+    base, mark, query = url.partition("?")
+    return base.removesuffix(end) + mark + query
+
+
+def without_query(url: str) -> str:
+    """Return `url` up to its query."""
+    return url.partition("?")[0]
 
 
 def from_environment(name: str) -> str:

@@ -139,7 +139,7 @@ def _document(data: bytes, decoder: Decoder, origin: Origin) -> Iterable[Event]:
         raise failures.truncated(origin, 0)
     try:
         document = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         if data.lstrip().startswith((b"data:", b"event:", b":")):  # a stream under a wrong name
             return list(decode_lines(data.splitlines(), decoder))
         raise failures.no_answer(origin, _shown(data)) from None
@@ -175,7 +175,11 @@ def _said(
         except ModelError as failure:
             return said, failure
         except (ValueError, TypeError, LookupError, AttributeError) as problem:
-            wrong = failures.no_answer(origin, _shown(event[1]))
+            name, data = event
+            if name == "error":  # in plain words
+                wrong = failures.from_event(origin, data.decode("utf-8", "replace"))
+            else:
+                wrong = failures.no_answer(origin, _shown(data))
             wrong.__cause__ = problem
             return said, wrong
         if decoder.finished:

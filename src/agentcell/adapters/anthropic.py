@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from agentcell.adapters.addresses import host_of
+from agentcell.adapters.addresses import host_of, without_end
 from agentcell.adapters.anthropic_decoder import MessagesDecoder
 from agentcell.adapters.anthropic_encoder import encode
 from agentcell.adapters.anthropic_settings import instead_of
@@ -83,7 +83,7 @@ class AnthropicModel(AnthropicUploads):
     @property
     def base_url(self) -> str:
         """The address that requests go to; a ``/v1`` at its end is the path's, not its own."""
-        return super().base_url.removesuffix("/v1")
+        return without_end(super().base_url, "/v1")
 
     def new_client(self, **options: Any) -> Any:
         """Return Anthropic's asynchronous client."""

@@ -82,6 +82,8 @@ class MessagesDecoder:
                 return self._end()
             case "error":
                 raise failures.from_event(self._origin, body.get("error") or body)
+        if body.get("error"):  # of a proxy, in the words of another protocol
+            raise failures.from_event(self._origin, body["error"])
         return ()  # a ping, the stop of a block, or what is not known yet
 
     def document(self, document: Any) -> list[Event]:
@@ -207,7 +209,7 @@ def _whole(block: Mapping[str, Any], pieces: list[str]) -> dict[str, Any]:
         return dict(block)
     try:
         return {**block, "input": json.loads(text)}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {**block, "input": text}
 
 

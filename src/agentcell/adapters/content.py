@@ -214,7 +214,7 @@ def _call(call: object, number: int, model: Model) -> ToolCall:
 def _parsed(call_id: str, name: str, arguments: str) -> ToolCall:
     try:
         value = json.loads(arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         return ToolCall(call_id, name, value)

@@ -234,7 +234,7 @@ def _tool_call(index: int, call_id: str, name: str, arguments: str) -> ToolCall:
         return ToolCall(id=call_id, name=name, arguments={})
     try:
         parsed = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = None
     if isinstance(parsed, dict):
         return ToolCall(id=call_id, name=name, arguments=parsed)

@@ -101,7 +101,7 @@ def error_object(body: bytes | str) -> Mapping[str, Any]:
     """
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if isinstance(document, list) and document:  # Google sends a list where a stream was asked for
         document = document[0]

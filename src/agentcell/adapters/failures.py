@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -111,11 +112,21 @@ def from_answer(
     asked = retry_delay(error) if asked is None else asked
     facts = {"status": status, "request_id": request_id, "retry_after": asked}
     said = _said(error, body, origin.key)
+    if 300 <= status < 400 and (location := headers.get("location")):  # noqa: PLR2004
+        return _sent_on(origin, status, location, facts)
     problem = f"{origin.name} answered {status}: {said}" if said else _bare(origin, status)
     failure = _classified(origin, status, codes_of(error), problem, facts)
     if (wish := headers.get("x-should-retry")) in {"true", "false"}:
         failure.retryable = wish == "true"
     return failure
+
+
+def _sent_on(origin: Origin, status: int, location: str, facts: dict[str, Any]) -> ModelError:
+    """Return the error about a redirect that was not followed."""
+    where = f" at {origin.address}" if origin.address else ""
+    problem = f"{origin.name}{where} answered {status}: it sends on to {one_line(location)}"
+    fix = "give the address that it names with base_url=…, without the end that is added to it."
+    return origin.error(ServiceError, problem, fix, **facts)
 
 
 def from_event(origin: Origin, error: Mapping[str, Any] | str) -> ModelError:
@@ -172,7 +183,7 @@ def silent(origin: Origin, seconds: float) -> ModelError:
 def not_reached(origin: Origin, reason: str, *, timed_out: bool = False) -> ModelError:
     """Return the error about a connection that did not come about, or broke before an answer."""
     kind = Timeout if timed_out else ConnectionFailed
-    problem = f"No connection to {origin.name} at {origin.address}: {one_line(reason)}"
+    problem = f"No connection to {origin.name} at {one_line(origin.address)}: {one_line(reason)}"
     fix = "check that you are online and that the address is right."
     if origin.is_local:
         fix = "start the server there, or give its address with base_url=…"
@@ -197,8 +208,16 @@ def broken_off(origin: Origin, reason: str) -> ModelError:
 
 def one_line(text: str, limit: int = _LONGEST_MESSAGE) -> str:
     """Return `text` on one line of at most `limit` characters."""
-    line = " ".join(text.split())
+    line = " ".join("".join(map(_visible, text)).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _visible(character: str) -> str:
+    """Return a blank for what would move the cursor, colour the text or turn it round."""
+    return " " if unicodedata.category(character) in _INVISIBLE else character
+
+
+_INVISIBLE = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 
 
 def _classified(
@@ -213,7 +232,7 @@ def _classified(
     return origin.error(kind, problem, fix, retryable=retryable, **facts)
 
 
-def _kind(  # noqa: C901, PLR0911 (a table in the order of its tests)
+def _kind(  # noqa: C901, PLR0911, PLR0912 (a table in the order of its tests)
     origin: Origin, status: int, codes: set[str], problem: str
 ) -> tuple[type[ModelError], str]:
     wait = "wait a little, then run the cell again."
@@ -237,6 +256,8 @@ def _kind(  # noqa: C901, PLR0911 (a table in the order of its tests)
         if codes & NO_MODEL or "model" in problem.partition(f"{origin.name} answered")[2].lower():
             return UnknownModel, "check the model's name."
         return BadRequest, "check the address (base_url); it often ends in /v1."
+    if status == 407:  # noqa: PLR2004
+        return AuthenticationError, "give the proxy's user and password in HTTPS_PROXY."
     if status == 408:  # noqa: PLR2004
         return Timeout, wait
     if status in {503, 529}:

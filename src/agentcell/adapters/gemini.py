@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from agentcell.adapters.addresses import joined, without_query
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.gemini_address import versioned
 from agentcell.adapters.gemini_decoder import GeminiDecoder
@@ -80,7 +81,7 @@ class GeminiModel(GeminiUploads):
     ) -> dict[str, Any]:
         """Return the body of the request. Nothing is sent."""
         request = read_request(self, messages, tools, settings, instead_of(self.model_name))
-        return encode(request, files_at=versioned(self.base_url))
+        return encode(request, files_at=without_query(versioned(self.base_url)))
 
     def decoder(self, origin: Origin) -> GeminiDecoder:
         """Return a decoder for one answer."""
@@ -91,22 +92,22 @@ class GeminiModel(GeminiUploads):
         import httpx2
 
         origin = prepared.origin
-        # Another host would be sent the key too: the client keeps only Authorization back.
+        # No other host is to get the question: files that it names are only at this one.
         answer = await post(
             prepared,
             self._address(origin.address),
             {"x-goog-api-key": origin.key},
-            follow_redirects=False,
+            may_leave=False,
         )
         if answer.is_success:
             return answer
-        failure = await refusal(answer, prepared)
+        failure, read = await refusal(answer, prepared)
         try:
-            answer.raise_for_status()
+            read.raise_for_status()
         except httpx2.HTTPStatusError as error:
-            failure.__cause__ = failure.__cause__ or error
-        raise failure
+            raise failure from error
+        raise failure  # for httpx2 a 1xx is none
 
     def _address(self, base_url: str) -> str:
         name = self.model_name if "/" in self.model_name else f"models/{self.model_name}"
-        return f"{versioned(base_url)}/{quote(name)}:streamGenerateContent?alt=sse"
+        return joined(versioned(base_url), f"/{quote(name)}:streamGenerateContent?alt=sse")

@@ -25,7 +25,7 @@ class LocalServerModel(LegacyOpenAIModel):
     def base_url(self) -> str:
         """The address that requests go to; ``/v1`` is added where it holds no path."""
         url = super().base_url
-        return url if urlsplit(url).path else f"{url}/v1"
+        return url if urlsplit(url).path else addresses.joined(url, "/v1")
 
     def fixes(self) -> dict[str, str]:
         """Return how to start this server."""

@@ -37,6 +37,7 @@ class ChatDecoder:
         self._refused = False
         self._usage: Mapping[str, Any] | None = None
         self._head: dict[str, Any] = {}
+        self._begun = False
         self._text: list[str] = []
         self._calls: list[dict[str, Any]] = []
         self._at: dict[int, int] = {}
@@ -47,6 +48,7 @@ class ChatDecoder:
         if data.startswith(b"[DONE]"):
             return self._finish()
         chunk = event_json(data)
+        self._begun = True
         error = chunk.get("error")
         if error or name == "error":
             raise failures.from_event(self._origin, error or chunk)
@@ -94,6 +96,8 @@ class ChatDecoder:
     def _finish(self) -> list[Event]:
         if self.finished:
             return []
+        if not self._begun:  # an end without a beginning
+            raise failures.truncated(self._origin, 0)
         self.finished = True
         reason = _REASONS.get(self._reason, self._reason) or "stop"
         if self._refused and reason == "stop":

@@ -19,7 +19,7 @@ from agentcell.adapters.answer import Decoder, read_answer
 from agentcell.adapters.body import Body, written
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event, Retrying
-from agentcell.adapters.extras import check_headers, merged
+from agentcell.adapters.extras import check_headers, checked, merged
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.adapters.rate_limits import Place, RateLimits
@@ -120,8 +120,8 @@ class RemoteModel(Model):
                 raise ValueError(f"{name} is {place!r}; one of {_PLACES} was expected")
         self._timeouts = Timeouts.of(timeout)
         self._policy = RetryPolicy.of(max_retries)
-        self._extra_headers = dict(extra_headers or {})
-        self._extra_body = dict(extra_body or {})
+        self._extra_headers = checked("extra_headers", extra_headers)
+        self._extra_body = checked("extra_body", extra_body)
         self.upload = upload
         self.upload_cache = upload_cache
         self._check_upload()
@@ -147,7 +147,8 @@ class RemoteModel(Model):
     def base_url(self) -> str:
         """The address that requests go to."""
         url = self._given_url or addresses.from_environment(self.url_variable) or self.default_url
-        return addresses.checked_url(url, provider=self.provider, model=self.model_name)
+        url = addresses.checked_url(url, provider=self.provider, model=self.model_name)
+        return addresses.without_end(url, self.path)  # some give the address of the path itself
 
     @property
     def is_local(self) -> bool:
@@ -346,7 +347,7 @@ class RemoteModel(Model):
 
     def _address(self, base_url: str) -> str:
         """Return where requests go to."""
-        return base_url + self.path
+        return addresses.joined(base_url, self.path)
 
     def _body(
         self,
@@ -376,12 +377,15 @@ class RemoteModel(Model):
                 model=self.model_name,
             )
         origin = self._origin()
-        headers = {**self._extra_headers, **(options.get("extra_headers") or {})}
         timeout, retries = options.get("timeout"), options.get("max_retries")
-        extra = options.get("extra_body") or {}
         try:
-            body = self._body(messages, tools, settings, extra)
+            given = checked("extra_headers", options.get("extra_headers"))
+            headers = {**self._extra_headers, **given}
             check_headers(headers)
+            timeouts = self._timeouts if timeout is None else Timeouts.of(timeout)
+            policy = self._policy if retries is None else RetryPolicy.of(retries)
+            extra = checked("extra_body", options.get("extra_body"))
+            body = self._body(messages, tools, settings, extra)
         except (TypeError, ValueError, RecursionError) as problem:
             if isinstance(problem, AgentcellError):
                 raise
@@ -389,7 +393,7 @@ class RemoteModel(Model):
         return Prepared(
             body=body,
             headers=headers,
-            timeouts=self._timeouts if timeout is None else Timeouts.of(timeout),
-            policy=self._policy if retries is None else RetryPolicy.of(retries),
+            timeouts=timeouts,
+            policy=policy,
             origin=origin,
         )

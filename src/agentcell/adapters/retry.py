@@ -49,6 +49,12 @@ class RetryPolicy:
             raise TypeError(f"max_retries is {self.max_retries!r}; a whole number was expected")
         if self.max_retries < 0:
             raise ValueError(f"max_retries is {self.max_retries}; 0 or more was expected")
+        for name in ("first_wait", "longest_wait", "longest_asked", "budget"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name} is {value!r}; a number of seconds was expected")
+            if not value >= 0:  # NaN neither
+                raise ValueError(f"{name} is {value!r}; 0 seconds or more was expected")
 
     def wait(self, error: ModelError, retries: int, waited: float) -> float | None:
         """Return the seconds to wait before the next attempt, or None if there is to be none.

@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import parse_qsl, urlsplit
 
 from agentcell.adapters import addresses, failures
 from agentcell.adapters.answer import broken
@@ -64,12 +65,11 @@ class SdkModel(RemoteModel):
             headers = await self._client_headers(prepared)
         else:
             headers = {"authorization": f"Bearer {origin.key}", **self.protocol_headers}
-        answer = await post(prepared, origin.address + self.path, headers)
+        answer = await post(prepared, self._address(origin.address), headers)
         if answer.is_success:
             return answer
-        failure = await refusal(answer, prepared)
-        if failure.__cause__ is None:
-            failure.__cause__ = await self._own_error(answer, failure, origin.key)
+        failure, read = await refusal(answer, prepared)
+        failure.__cause__ = await self._own_error(read, failure, origin.key)
         raise failure
 
     def _names_an_account(self) -> bool:
@@ -149,7 +149,8 @@ class SdkModel(RemoteModel):
             return known[1]
         client = self.new_client(
             api_key=prepared.origin.key,
-            base_url=prepared.origin.address,
+            base_url=addresses.without_query(prepared.origin.address),
+            default_query=dict(parse_qsl(urlsplit(prepared.origin.address).query)) or None,
             max_retries=0,
             http_client=await shared_client(),
             default_headers=self._own_headers(prepared),
@@ -198,7 +199,7 @@ def _error_in(text: str) -> object:
     """Return the error in a refusal's body as OpenAI's client does, for its code and type."""
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return body.get("error", body) if isinstance(body, dict) else body
 

@@ -8,7 +8,6 @@ and says of each that it cannot take what to do instead. Nothing is sent as null
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -139,10 +138,8 @@ def _refuse_unknown(name: object, asked: Asked, instead: Mapping[str, str]) -> N
 
 def _number(low: float, high: float) -> Callable[[str, Any, Asked], float]:
     def check(name: str, value: Any, asked: Asked) -> float:
-        if _is_number(value):
-            number = float(value)
-            if math.isfinite(number) and low <= number <= high:
-                return number
+        if _is_number(value) and low <= value <= high:  # NaN is neither
+            return float(value)
         return _refuse_value(name, value, f"a number from {low:g} to {high:g}", asked)
 
     return check

@@ -32,13 +32,15 @@ def event_json(data: bytes) -> Any:
     Raises
     ------
     ValueError
-        If they are no JSON.
+        If they are no JSON, or nested too deeply.
     """
     text = data.decode("utf-8", "surrogatepass")
     try:
         value, end = _DECODER.raw_decode(text)
     except ValueError:
         end = -1
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     if end == len(text):
         return value
     return json.loads(data)  # with space around it, or wrong: then it says how

@@ -57,7 +57,7 @@ def file_object(origin: Origin, body: bytes) -> dict[str, Any]:
     """
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
         shown = failures.one_line(body[:200].decode("utf-8", "replace"), 80)

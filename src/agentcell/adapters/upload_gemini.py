@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from agentcell.adapters import failures
-from agentcell.adapters.addresses import host_of
+from agentcell.adapters.addresses import host_of, joined
 from agentcell.adapters.answer import broken
 from agentcell.adapters.connection import shared_client
 from agentcell.adapters.gemini_address import uploading, versioned
@@ -141,7 +141,7 @@ def _unread(file: Mapping[str, Any], prepared: Prepared) -> ModelError:
 
 
 def _place(upload: Upload, prepared: Prepared) -> str:
-    return f"{versioned(prepared.origin.address)}/{quote(upload.file_id)}"
+    return joined(versioned(prepared.origin.address), f"/{quote(upload.file_id)}")
 
 
 def _with_key(prepared: Prepared, headers: Mapping[str, str] | None = None) -> dict[str, str]:

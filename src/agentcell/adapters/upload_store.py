@@ -215,7 +215,7 @@ def _read(folder: Path) -> dict[_Place, Upload]:
     try:
         entries = json.loads((folder / FILE).read_text(encoding="utf-8"))["uploads"]
         return dict(filter(None, map(_entry, entries)))
-    except (OSError, ValueError, TypeError, LookupError):
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return {}
 
 
