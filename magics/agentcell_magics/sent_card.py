@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentcell.safe_text import as_html, plain
+from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell_magics.cards import Bundle
 
 LONGEST = 60_000
@@ -31,8 +31,9 @@ def sent(request: str, title: str = "The request as sent") -> Bundle:
             f"<summary>{as_html(title)}</summary>"
             f'<pre style="white-space:pre-wrap">{as_html(text)}</pre></details>'
         ),
-        "text/markdown": f"*{title}*\n\n{fence}json\n{text}\n{fence}",
-        "text/plain": f"{title}:\n{text}",
+        "text/markdown": f"*{as_literal(title)}*\n\n"
+        + safe_markdown(f"{fence}json\n{text}\n{fence}\n"),
+        "text/plain": f"{plain(title)}:\n{text}",
     }
 
 

@@ -34,6 +34,7 @@ AgentcellError
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
 
 _SHOWN = 240
 """Characters of a problem that a repr shows."""
+
+_MOST_LINES, _MOST_CHARACTERS = 11, 4_000
+"""What a cell shows of a problem, and of what to do; some quote a service's whole answer."""
+
+_TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class AgentcellError(Exception):
@@ -64,7 +73,7 @@ class AgentcellError(Exception):
         return f"{type(self).__name__}({text if len(text) <= _SHOWN else text[:_SHOWN] + '…'})"
 
     def __str__(self) -> str:
-        return f"{self.problem}\nFix: {self.fix}" if self.fix else self.problem
+        return _readable(f"{self.problem}\nFix: {self.fix}" if self.fix else self.problem)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Without this a pickled error (from a worker process) loses its fix.
@@ -73,7 +82,20 @@ class AgentcellError(Exception):
     def _render_traceback_(self) -> list[str]:
         # IPython prints these lines instead of the stack. (A subclass of IPython's
         # UsageError would not do: IPython tests `etype is UsageError`.)
-        return [f"{type(self).__name__}: {self}"]
+        said = f"{type(self).__name__}: {_short(_readable(self.problem), _MOST_LINES)}"
+        return [f"{said}\nFix: {_short(_readable(self.fix), 3)}" if self.fix else said]
+
+
+def _readable(text: str) -> str:
+    """Return `text` without what a terminal obeys, hosts cannot save or nobody sees."""
+    return _UNSEEN.sub("", _TERMINAL_CODES.sub("", text))
+
+
+def _short(text: str, most_lines: int) -> str:
+    text = re.sub(r"\n\s*\n", "\n", text).strip()
+    lines = text[:_MOST_CHARACTERS].splitlines()
+    short = "\n".join(lines[:most_lines])
+    return short if len(short) >= len(text) else f"{short} …"
 
 
 def _rebuild(kind: type[AgentcellError], problem: str, state: dict[str, object]) -> AgentcellError:

@@ -40,7 +40,14 @@ _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
 )
 _SPECIAL = re.compile(r"[^\w\s.,;%€£¥/+=-]|_|^[-+=]|^\d+(?=\.)|(?<=:)//|(?<=www)\.")
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\?)?|[@-Z\\-_])")
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x9c|\x1b\\?)?"
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c\x9e\x9f]{0,100000}(?:\x9c|\x1b\\)"
+    r"|\x1b[@-Z\\-_]"
+)
+_UNSEEN = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]{1,16}\U000e007f)|[\U000e0000-\U000e0fff]")
+"""Letters that nobody sees; England's flag and others are written with some."""
+
 _HALF = re.compile("[\ud800-\udfff]")
 
 _DOLLARS = re.compile(r"(?<!\\)\\*\$|&(?:#0*36|#x0*24|dollar);", re.IGNORECASE)
@@ -66,8 +73,11 @@ def unsendable(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` without terminal codes, control characters and direction overrides."""
+    """Return `text` without terminal codes, controls, direction overrides and unseen letters."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if text.isascii():
+        return _CONTROLS.sub("", text)
+    text = _UNSEEN.sub(r"\1", text)
     return whole_characters(_CONTROLS.sub("", text))
 
 
