@@ -37,6 +37,7 @@ LAYERS = [
     "agentcell.session",
     "agentcell.testing",
     "agentcell.checking",
+    "agentcell.pytest_plugin",
     "agentcell.__main__",
     "agentcell_widgets",
     "agentcell_magics",
