@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,34 @@ def test_a_tool_that_raises_is_shown_and_told(shell: InteractiveShell) -> None:
     assert "broken() · 0.0 s · failed: KeyError" in cell.text
     assert "\x1b" not in cell.text
     assert "KeyError" in model.requests[1].messages[-1]["content"]
+
+
+def test_nothing_that_a_tool_or_a_model_says_of_it_becomes_markup(shell: InteractiveShell) -> None:
+    evil = "</summary><script>alert(1)</script> ![x](http://x/y.png) \x1b[31m\u202e"
+
+    def fetch(page: str) -> str:
+        """Fetch."""
+        return page + evil
+
+    shell.user_ns["fetch"] = fetch
+    given = json.dumps({"page": evil, evil: 1})
+    said = [
+        Call("fetch", json.dumps({"page": evil})),
+        Call(evil, given, "2"),
+        Call("fetch", evil, "3"),
+    ]
+    say(Reply(calls=said), "Done.")
+    cell = Shown(shell, "%%agent -T fetch\n?")
+
+    assert cell.success
+    for data in cell.outputs:
+        for kind in ("text/html", "text/markdown"):
+            shown = data.get(kind, "")
+            assert "<script" not in shown
+            assert kind == "text/html" or "![x](http" not in shown
+        assert "\x1b" not in str(data.get("text/plain", ""))
+        assert "\u202e" not in "".join(map(str, data.values()))
+    assert len(cell.outputs[0]["text/plain"].splitlines()) == 3
 
 
 def test_what_a_tool_draws_is_shown_and_sent(shell: InteractiveShell, session: Session) -> None:
