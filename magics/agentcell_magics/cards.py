@@ -12,6 +12,8 @@ from agentcell.answer import Answer
 from agentcell.assets.preview import preview
 from agentcell.messages import MediaMessageBlock, ToolCall, content_text
 from agentcell.safe_text import as_html, as_literal, plain
+from agentcell_magics.sources import sources
+from agentcell_magics.wording import say
 
 Bundle: TypeAlias = dict[str, Any]
 
@@ -37,8 +39,14 @@ _ENDS = {
 }
 
 
+_LONGEST_ASKED = 600
+"""Characters of a question that a card shows."""
+
 _LONGEST_CALL = 120
 """Characters of a call, and of why it failed, in a tool's line."""
+
+_LONGEST_THINKING = 20_000
+"""Characters of a model's thinking that a notebook keeps."""
 
 _LONGEST_RESULT = 4_000
 """Characters of a tool's arguments and result that are folded away below its line."""
@@ -73,18 +81,20 @@ def attachments(
     html, markdown, text = [], [], []
     for block in blocks:
         what = block.asset.describe()
-        html.append(f"<div><strong>{as_html(block.tag)}</strong> {as_html(what)}</div>")
+        html.append(f'<div dir="auto"><strong>{as_html(block.tag)}</strong> {as_html(what)}</div>')
         markdown.append(f"- **{as_literal(block.tag)}** {as_literal(what)}")
         text.append(f"{plain(block.tag)} {plain(what)}")
     for note in notes:
-        html.append(f"<div><em>Note: {as_html(note)}</em></div>")
-        markdown.append(f"- *Note: {as_literal(note)}*")
-        text.append(f"Note: {plain(note)}")
+        said = say("Note: {note}", note=note)
+        html.append(f'<div dir="auto"><em>{as_html(said)}</em></div>')
+        markdown.append(f"- *{as_literal(said)}*")
+        text.append(plain(said))
     if asked:
-        short = asked if len(asked) <= 600 else f"{asked[:600]}…"  # noqa: PLR2004
-        html.append(f'<div style="{_QUIET};white-space:pre-wrap">Asked: {as_html(short)}</div>')
-        markdown.append(f"\n> Asked: {as_literal(short)}")
-        text.append(f"Asked: {plain(short)}")
+        short = asked if len(asked) <= _LONGEST_ASKED else f"{asked[:_LONGEST_ASKED]}…"
+        said = say("Asked: {question}", question=short)
+        html.append(f'<div dir="auto" style="{_QUIET};white-space:pre-wrap">{as_html(said)}</div>')
+        markdown.append(f"\n> {as_literal(said)}")
+        text.append(plain(said))
     return {
         "text/html": f'<div {_NO_MATHS} style="{_CARD}">{"".join(html)}</div>',
         "text/markdown": "\n".join(markdown),
@@ -95,7 +105,7 @@ def attachments(
 def line(said: str) -> Bundle:
     """Return one quiet line."""
     return {
-        "text/html": f'<div {_NO_MATHS} style="{_QUIET}">{as_html(said)}</div>',
+        "text/html": f'<div {_NO_MATHS} dir="auto" style="{_QUIET}">{as_html(said)}</div>',
         "text/markdown": f"*{as_literal(said)}*",
         "text/plain": plain(said),
     }
@@ -108,41 +118,67 @@ def footer(answer: Answer, thinking: str = "", *, cost: str = "") -> Bundle:
         facts.append(counted)
     if cost:
         facts.append(cost)
-    facts.append(f"{answer.seconds:.1f} s")
+    facts.append(say("{seconds} s", seconds=f"{answer.seconds:.1f}"))
     if answer.status == "interrupted":
-        facts.append("stopped")
+        facts.append(say("stopped"))
     bundle = line(" · ".join(facts))
     if said := _ENDS.get(answer.finish_reason):
-        end = line(said)
-        bundle = {mime: f"{end[mime]}\n\n{bundle[mime]}" for mime in bundle}
-    if thinking.strip():
-        bundle["text/html"] = (
-            f'<details {_NO_MATHS} style="{_QUIET}"><summary>Thinking</summary>'
-            f'<div style="white-space:pre-wrap">{as_html(thinking.strip())}</div></details>'
-            + bundle["text/html"]
+        bundle = _above(line(say(said)), bundle)
+    if (listed := sources(answer)) is not None:
+        listed["text/html"] = (
+            f'<div {_NO_MATHS} dir="auto" style="{_QUIET}">{listed["text/html"]}</div>'
         )
+        bundle = _above(listed, bundle)
+    if thinking.strip():
+        bundle["text/html"] = _folded(say("Thinking"), thinking) + bundle["text/html"]
     return bundle
+
+
+def _above(first: Bundle, second: Bundle) -> Bundle:
+    return {mime: f"{first[mime]}\n\n{second[mime]}" for mime in second}
+
+
+def _folded(title: str, text: str) -> str:
+    text = plain(text).strip()
+    more = len(text) - _LONGEST_THINKING
+    short = text if more <= 0 else f"{text[:_LONGEST_THINKING]}{_cut(more)}"
+    return (
+        f'<details {_NO_MATHS} style="{_QUIET}"><summary>{as_html(title)}</summary>'
+        f'<div dir="auto" style="white-space:pre-wrap;margin-left:1.2em">{as_html(short)}</div>'
+        "</details>"
+    )
+
+
+def _cut(more: int) -> str:
+    return say("… ({count} characters more)", count=f"{more:,}")
 
 
 def tokens(usage: Usage | None) -> str:
     """Return ``812 tokens in, 14 out``; empty where nothing was counted."""
     if usage is None or not (usage.input_tokens or usage.output_tokens):
         return ""
-    about = "about " if usage.estimated else ""
     parts = []
     if usage.input_tokens is not None:
-        parts.append(f"{usage.input_tokens:,} tokens in")
+        known = say("{count} tokens in", count=f"{usage.input_tokens:,}")
+        if usage.cached_tokens:
+            known = say(
+                "{count} tokens in ({cached} cached)",
+                count=f"{usage.input_tokens:,}",
+                cached=f"{usage.cached_tokens:,}",
+            )
+        parts.append(known)
     if usage.output_tokens is not None:
-        parts.append(f"{usage.output_tokens:,} out")
-    return about + ", ".join(parts)
+        parts.append(say("{count} out", count=f"{usage.output_tokens:,}"))
+    counted = say(", ").join(parts)
+    return say("about {counted}", counted=counted) if usage.estimated else counted
 
 
 def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
     """Return a small table of names and values."""
-    facts = tuple(facts)
+    facts = tuple((plain(name), value) for name, value in facts)
     cells = "".join(
         f'<tr><th style="text-align:left;padding-right:12px">{as_html(name)}</th>'
-        f'<td style="text-align:left;white-space:pre-wrap">{as_html(value)}</td></tr>'
+        f'<td dir="auto" style="text-align:left;white-space:pre-wrap">{as_html(value)}</td></tr>'
         for name, value in facts
     )
     wide = max((len(name) for name, _ in facts), default=0)
@@ -155,7 +191,7 @@ def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
         ),
         "text/plain": "\n".join(
             [
-                title,
+                plain(title),
                 *(f"  {name.ljust(wide)}  {_hanging(value, wide + 4)}" for name, value in facts),
             ]
         ),
@@ -181,18 +217,20 @@ def tool_calls(
     """
     html, markdown, text = [], [], []
     for call, finished in calls:
-        head = f"{call_text(call, _LONGEST_CALL)} · {_end_of(finished) if finished else unfinished}"
+        end = say(unfinished) if finished is None else _end_of(finished)
+        head = f"{call_text(call, _LONGEST_CALL)} · {end}"
         result = "" if finished is None else plain(content_text(finished.content)).strip()
         short = result if len(result) <= _LONGEST_RESULT else f"{result[:_LONGEST_RESULT]}…"
         whole = f"{call_text(call, _LONGEST_RESULT)}\n{short}"
         html.append(
             f'<details style="{_QUIET}"><summary>{as_html(head)}</summary>'
-            f'<div style="white-space:pre-wrap;margin-left:1.2em">{as_html(whole)}</div></details>'
+            f'<div dir="auto" style="white-space:pre-wrap;margin-left:1.2em">{as_html(whole)}</div>'
+            "</details>"
         )
         markdown.append(f"- *{as_literal(head)}*")
         text.append(head)
     if waiting:
-        html.append(f'<div style="{_QUIET}">{as_html(waiting)}</div>')
+        html.append(f'<div dir="auto" style="{_QUIET}">{as_html(waiting)}</div>')
         markdown.append(f"\n*{as_literal(waiting)}*")
         text.append(plain(waiting))
     return {
@@ -207,18 +245,19 @@ def call_text(call: ToolCall, longest: int) -> str:
     given = [f"{plain(name)}={value!r}" for name, value in call.arguments.items()]
     said = plain(f"{call.name}({call.raw_arguments or ', '.join(given)})").replace("\n", " ")
     more = len(said) - longest
-    return said if more <= 0 else f"{said[:longest]}… ({more:,} characters more)"
+    return said if more <= 0 else f"{said[:longest]}{_cut(more)}"
 
 
 def _end_of(finished: ToolFinished) -> str:
+    seconds = say("{seconds} s", seconds=f"{finished.seconds:.1f}")
     if not finished.is_error:
-        return f"{finished.seconds:.1f} s · ok"
+        return f"{seconds} · {say('ok')}"
     said = plain(content_text(finished.content)).removeprefix("Error: ").strip()
     first = said.splitlines()[0] if said else ""
-    is_refused = first.startswith("the call was not allowed")
-    end = "refused" if is_refused else "failed"
     short = first if len(first) <= _LONGEST_CALL else f"{first[:_LONGEST_CALL]}…"
-    return f"{finished.seconds:.1f} s · {end}: {short}"
+    if first.startswith("the call was not allowed"):
+        return f"{seconds} · {say('refused: {reason}', reason=short)}"
+    return f"{seconds} · {say('failed: {reason}', reason=short)}"
 
 
 def _hanging(value: str, columns: int) -> str:
