@@ -128,7 +128,7 @@ def _sums(run: DryRun) -> Iterator[tuple[str, str]]:
     if run.tokens is not None:
         others = [part for part in run.tokens.parts if part.kind in {"tools", "thinking"}]
         for part in others:
-            name = "sealed thoughts" if part.kind == "thinking" else "for the tools"
+            name = "for the provider" if part.kind == "thinking" else "for the tools"
             name = "for the schema" if part.name == "schema" else name
             yield name, f"about {part.tokens:,} tokens ({part.low:,} to {part.high:,})"
         yield "all together", str(run.tokens)

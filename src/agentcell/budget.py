@@ -334,8 +334,8 @@ def question(
 
 
 def dollars(value: Decimal) -> str:
-    """Return an amount as people read it: whole cents as ``$0.20``, else as costs are shown."""
-    return f"${value:,.2f}" if value and value * 100 % 1 == 0 else shown(value)
+    """Return an amount as people read it."""
+    return shown(value)
 
 
 def plain_amount(value: Decimal) -> str:

@@ -138,10 +138,10 @@ def key_of(name: object) -> str:
 
 
 def shown(dollars: Decimal) -> str:
-    """Return an amount as people read it: ``$0.0123``, ``$12.34``, ``< $0.0001``."""
+    """Return an amount as people read it: ``$0.0123``, ``$0.20``, ``$12.34``, ``< $0.0001``."""
     if 0 < dollars < Decimal("0.0001"):
         return "< $0.0001"
-    if dollars == 0 or dollars >= 1:
+    if dollars >= 1 or dollars * 100 % 1 == 0:
         return f"${dollars:,.2f}"
     return f"${dollars:.4f}"
 
