@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from agentcell.adapters.failures import Origin
+from agentcell.adapters.file_lock import alone
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +32,6 @@ SPARE_SECONDS = 600.0
 
 _MOST_SEEN = 10_000
 """Files that are remembered as sent."""
-
-_LOCK_SECONDS = 5.0
-"""The longest wait for another process, which holds the lock for moments only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,24 +274,5 @@ _file_lock = threading.Lock()
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep other threads, and other processes, from changing the folder's file meanwhile."""
-    with _file_lock, (folder / f"{FILE}.lock").open("a+b") as file:
-        end = time.monotonic() + _LOCK_SECONDS
-        while not _locked(file) and time.monotonic() < end:
-            time.sleep(0.01)
-        yield  # closing the file gives the lock up
-
-
-def _locked(file: IO[bytes]) -> bool:
-    try:
-        try:
-            import fcntl
-        except ImportError:
-            import msvcrt
-
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+    with _file_lock, alone(folder / f"{FILE}.lock"):
+        yield

@@ -36,6 +36,9 @@ _KINDS: dict[str, type[Any]] = {
     "finished": Finished,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
+_FACTS = ("fix", "provider", "model", "status", "request_id", "retry_after", "retryable")
+"""Of an error, besides its kind and its problem."""
+
 _LEFT_OUT = {"raw"}
 """The provider's raw response is for the moment; it may hold anything."""
 
@@ -96,8 +99,13 @@ class Entry:
             ) from problem
 
     @classmethod
-    def of_line(cls, line: str) -> Entry:
+    def of_line(cls, line: str, file: str = "") -> Entry:
         """Return the entry in a line.
+
+        Parameters
+        ----------
+        file
+            The recording's name, for the message of an error.
 
         Raises
         ------
@@ -106,6 +114,7 @@ class Entry:
         """
         try:
             record = json.loads(line)
+            _check(record)
             return cls(
                 key=record["key"],
                 asked=record["asked"],
@@ -114,9 +123,9 @@ class Entry:
                 stopped=bool(record.get("stopped")),
                 error=record.get("error"),
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise HistoryError(
-                f"A line of the recording cannot be read: {line[:60]!r}…",
+                f"A line of the recording {file} cannot be read: {line[:60]!r}…",
                 fix="restore the file from a copy, or record anew: %agent record --again.",
             ) from problem
 
@@ -127,8 +136,18 @@ class Entry:
         kind = getattr(errors, str(self.error.get("kind")), ModelError)
         if not (isinstance(kind, type) and issubclass(kind, ModelError)):
             kind = ModelError
-        facts = {name: value for name, value in self.error.items() if name != "kind"}
-        return kind(**facts)
+        known = {name: self.error[name] for name in _FACTS if name in self.error}
+        return kind(str(self.error.get("problem") or "The service failed."), **known)
+
+
+def _check(record: Mapping[str, Any]) -> None:
+    """Refuse a record whose question or error is none."""
+    messages = record["asked"].get("messages", [])
+    if not (isinstance(messages, list) and all(isinstance(one, dict) for one in messages)):
+        raise TypeError("the question's messages are none")
+    error = record.get("error")
+    if error is not None and not isinstance(error, dict):
+        raise TypeError("the error is none")
 
 
 def error_record(error: ModelError) -> dict[str, Any]:

@@ -6,13 +6,20 @@ changes only the lines whose answers changed, and two people's additions merge.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
 import json
 import os
+import re
+import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from agentcell.adapters.file_lock import alone
 from agentcell.adapters.recording.entry import Entry
 from agentcell.errors import HistoryError
 
@@ -20,6 +27,12 @@ VERSION = 1
 
 _KEY_STARTS = len('{"key":"')
 _KEY_ENDS = _KEY_STARTS + 64
+_AS_WRITTEN = re.compile('{"key":"[0-9a-f]{64}"')
+
+_CONFLICT = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+"""How lines begin that git leaves where two sides changed the same."""
+
+_WRITABLE = 0o222
 
 
 class Recording:
@@ -41,7 +54,7 @@ class Recording:
         self._lines: dict[str, str] = {}
         self._about: dict[str, Any] = {}
         self._used: set[str] = set()
-        self._known: tuple[int, int] | None = None
+        self._known: tuple[int, int, int] | None = None
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -71,7 +84,7 @@ class Recording:
             if line is None:
                 return None
             self._used.add(key)
-        return Entry.of_line(line)
+        return Entry.of_line(line, self.path.name)
 
     def put(self, entry: Entry) -> None:
         """Keep an entry, over one of the same question. The file is written whole.
@@ -87,7 +100,7 @@ class Recording:
             If the file cannot be written; it then stays as it was.
         """
         line = self._redact(entry.line())
-        with self._lock:
+        with self._lock, self._alone():
             self._read()
             self._used.add(entry.key)
             if self._lines.get(entry.key) != line:
@@ -99,7 +112,7 @@ class Recording:
         with self._lock:
             self._read()
             lines = list(self._lines.values())
-        return map(Entry.of_line, lines)
+        return (Entry.of_line(line, self.path.name) for line in lines)
 
     @property
     def default_model(self) -> str:
@@ -110,7 +123,7 @@ class Recording:
 
     @default_model.setter
     def default_model(self, name: str) -> None:
-        with self._lock:
+        with self._lock, self._alone():
             self._read()
             if self._about.get("default_model") != name:
                 self._about["default_model"] = name
@@ -129,7 +142,7 @@ class Recording:
         HistoryError
             If the file cannot be written.
         """
-        with self._lock:
+        with self._lock, self._alone():
             self._read()
             kept = {key: line for key, line in self._lines.items() if key in self._used}
             gone = len(self._lines) - len(kept)
@@ -141,11 +154,10 @@ class Recording:
     def _read(self) -> None:
         """Read the file where it changed since it was last seen."""
         try:
-            facts = self.path.stat()
-            state = (facts.st_mtime_ns, facts.st_size)
+            state = _state(self.path)
             if state == self._known:
                 return
-            text = self.path.read_text(encoding="utf-8")
+            text = self.path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
         except FileNotFoundError:
             self._lines, self._known = {}, None
             return
@@ -155,9 +167,46 @@ class Recording:
                 fix="restore it from a copy, or record into another file.",
             ) from error
         first, *lines = text.split("\n")
-        self._about = self._header(first)
-        self._lines = {line[_KEY_STARTS:_KEY_ENDS]: line for line in lines if line}
-        self._known = state
+        if first.startswith(_CONFLICT):
+            raise self._unreadable(1, first)
+        about = self._header(first)
+        self._lines = {
+            self._key(number, line): line for number, line in enumerate(lines, 2) if line.strip()
+        }
+        self._about, self._known = about, state
+
+    def _key(self, number: int, line: str) -> str:
+        """Return the key in a line, also in one that people or programs wrote otherwise."""
+        if _AS_WRITTEN.match(line):
+            return line[_KEY_STARTS:_KEY_ENDS]
+        try:
+            key = json.loads(line)["key"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            key = None
+        if not isinstance(key, str):
+            raise self._unreadable(number, line)
+        return key
+
+    def _unreadable(self, number: int, line: str) -> HistoryError:
+        """Return the error about a line that is no entry. The file stays as it is."""
+        if line.startswith(_CONFLICT):
+            problem = f"Line {number} of the recording '{self.path}' is a mark of a merge in git"
+            fix = "keep the lines of both sides, and take out those that begin with <, |, = or >."
+        else:
+            problem = f"Line {number} of the recording '{self.path}' is no entry"
+            fix = "take that line out, or restore the file from a copy."
+        return HistoryError(f"{problem}: {line[:60]!r}.", fix=fix)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes, and other objects for the same file, from writing meanwhile."""
+        place = hashlib.sha256(os.fsencode(os.path.realpath(self.path))).hexdigest()[:32]
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        lock = Path(tempfile.gettempdir()) / f"agentcell-recording-{user}-{place}.lock"
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):  # no place for a lock: then without
+                stack.enter_context(alone(lock))
+            yield
 
     def _header(self, line: str) -> dict[str, Any]:
         try:
@@ -184,18 +233,29 @@ class Recording:
         header = json.dumps(about, ensure_ascii=False, separators=(",", ":"))
         self._lines = dict(sorted(self._lines.items()))
         text = "\n".join([header, *self._lines.values(), ""])
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        path = Path(os.path.realpath(self.path))  # a link stays one
+        partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+            if mode is not None and not mode & _WRITABLE:  # a rename would go past that
+                raise PermissionError(errno.EACCES, "it is read-only")
             with partial.open("w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
-            partial.replace(self.path)
-            facts = self.path.stat()
+            if mode is not None:
+                partial.chmod(mode)
+            partial.replace(path)
+            self._known = _state(path)
         except OSError as error:
             partial.unlink(missing_ok=True)
             self._known = None
             raise HistoryError(
                 f"The recording '{self.path}' cannot be written: {error.strerror or error}.",
-                fix="free some space, or choose a folder that can be written.",
+                fix="free some space, or choose a file and a folder that can be written.",
             ) from error
-        self._known = (facts.st_mtime_ns, facts.st_size)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """Return what differs when a file was written anew."""
+    facts = path.stat()
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size
