@@ -689,6 +689,20 @@ def test_a_console_begins_anew_and_can_go_on_with_what_was_before(tmp_path: Path
     assert third.text.strip() == "three < two < one"
 
 
+def test_prompts_of_a_console_in_jupyterlab_belong_to_one_life(tmp_path: Path) -> None:
+    named = {"JPY_SESSION_NAME": str(tmp_path / "console-1-3f0a")}
+    with kernels.running(tmp_path, named) as kernel:
+        kernel.run(SETUP)
+        kernel.run("%%agent\none", cell_id="prompt-1")
+        again = kernel.run("%%agent -q\none again", cell_id="prompt-1")
+    with kernels.running(tmp_path, named) as kernel:
+        kernel.run(SETUP)
+        other = kernel.run("%%agent -q\ntwo", cell_id="prompt-2")
+
+    assert again.text.strip() == "one again"
+    assert other.text.strip() == "two"
+
+
 def test_the_magics_can_keep_all_in_memory(tmp_path: Path) -> None:
     with kernels.running(tmp_path, {"AGENTCELL_HISTORY": "memory"}) as kernel:
         kernel.run(SETUP)

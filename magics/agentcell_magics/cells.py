@@ -42,6 +42,15 @@ def notebook_place(shell: InteractiveShell, folder: Path | None) -> tuple[Path |
     return (file.parent if file.is_absolute() and file.parent.is_dir() else folder), file.name
 
 
+def cells_last(notebook: str) -> bool:
+    """Whether cells have the same ids when a notebook is opened again.
+
+    JupyterLab gives ids to a console's prompts as well, and to the cells of a script that is
+    opened as a notebook; it saves them in ``.ipynb`` files only.
+    """
+    return notebook.endswith(".ipynb") or not os.environ.get("JPY_SESSION_NAME")
+
+
 def run_id(shell: InteractiveShell) -> str:
     """Return the name of this one run of the cell; empty where there is no kernel."""
     return str(_request(shell).get("header", {}).get("msg_id", ""))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentcell.history.notebook import NotebookHistory
-from agentcell_magics.cells import notebook_place
+from agentcell_magics.cells import cells_last, notebook_place
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -25,7 +25,7 @@ def notebook_history(shell: InteractiveShell, folder: Path | None, kind: str) ->
     if kind == "memory":
         return NotebookHistory(tell=_show)
     place, name = notebook_place(shell, folder)
-    return NotebookHistory(place, notebook=name, tell=_show)
+    return NotebookHistory(place, notebook=name, tell=_show, cells_last=cells_last(name))
 
 
 def _show(text: str) -> None:

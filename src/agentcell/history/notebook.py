@@ -49,6 +49,9 @@ class NotebookHistory(MessageByMessage):
         The one that `get_messages` and `insert` mean.
     max_turns
         As many earlier turns go out with a question at most; 0 is all.
+    cells_last
+        Whether the host gives a cell the same id in every life of the kernel. If not, all turns
+        belong to one of them.
     tell
         Takes a sentence about trouble. None: it becomes a `HistoryWarning`.
 
@@ -61,13 +64,14 @@ class NotebookHistory(MessageByMessage):
     [{'role': 'user', 'content': 'Which shop?'}, {'role': 'assistant', 'content': 'Corner Shop.'}]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a fact of its own)
         self,
         folder: str | os.PathLike[str] | None = None,
         *,
         notebook: str = "console",
         conversation: str = MAIN,
         max_turns: int = MOST_TURNS,
+        cells_last: bool = True,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 0:
@@ -85,7 +89,9 @@ class NotebookHistory(MessageByMessage):
         self.max_turns = max_turns
         self.run = uuid.uuid4().hex
         home = None if folder is None else Path(folder).expanduser().absolute()
-        self._shelf = Shelf(home, notebook=notebook, run=self.run, tell=tell or _warn)
+        self._shelf = Shelf(
+            home, notebook=notebook, run=self.run, tell=tell or _warn, cells_last=cells_last
+        )
 
     def __repr__(self) -> str:
         where = str(self.folder)[-80:] if self.folder else "memory"

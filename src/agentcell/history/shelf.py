@@ -49,18 +49,25 @@ class Shelf:
     ----------
     folder
         The notebook's own. None: turns are kept in memory.
-    notebook, run
+    notebook, run, cells_last
         See `TurnStore`.
     tell
         Takes a sentence about trouble, for the person.
     """
 
     def __init__(
-        self, folder: Path | None, *, notebook: str, run: str, tell: Callable[[str], None]
+        self,
+        folder: Path | None,
+        *,
+        notebook: str,
+        run: str,
+        tell: Callable[[str], None],
+        cells_last: bool = True,
     ) -> None:
         self.folder = folder
         self._notebook = notebook
         self._run = run
+        self._cells_last = cells_last
         self._tell = tell
         self._lock = threading.RLock()
         self._store: TurnStore | None = None
@@ -163,7 +170,12 @@ class Shelf:
 
     def _store_of(self, database: Database, assets: KeptAssets) -> TurnStore:
         return TurnStore(
-            database, assets, notebook=self._notebook, run=self._run, missing=self._say
+            database,
+            assets,
+            notebook=self._notebook,
+            run=self._run,
+            missing=self._say,
+            cells_last=self._cells_last,
         )
 
     def _say(self, text: str) -> None:

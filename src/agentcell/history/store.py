@@ -73,9 +73,11 @@ class TurnStore:
         The name of this life of the kernel, to which turns without a cell belong.
     missing
         Is told of attachments whose content is gone.
+    cells_last
+        Whether cells have the same ids in every life of the kernel.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a fact of its own)
         self,
         database: Database,
         assets: KeptAssets,
@@ -83,11 +85,13 @@ class TurnStore:
         notebook: str,
         run: str,
         missing: Missing,
+        cells_last: bool = True,
     ) -> None:
         self.database = database
         self.assets = assets
         self.notebook = notebook
         self.run = run
+        self.cells_last = cells_last
         self.bodies: Bodies = (
             ObjectBodies() if database.file is None else JsonBodies(database, assets, missing)
         )
@@ -281,8 +285,9 @@ class TurnStore:
 
         VS Code counts its cells anew each time it opens a notebook.
         """
-        lasts = cell_id is not None and not cell_id.startswith(_COUNTED_CELL)
-        return "" if lasts else self.run
+        if cell_id is None or not self.cells_last or cell_id.startswith(_COUNTED_CELL):
+            return self.run
+        return ""
 
     def _conversation(self, name: str, run: str, *, make: bool) -> int:
         known_id = self._ids.get((name, run))
