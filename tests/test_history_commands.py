@@ -384,6 +384,19 @@ def test_lines_are_drawn_only_when_they_change_and_while_they_are_there() -> Non
     assert drawn == [("t1", True), ("t2", True), ("t2", False), ("t2", True)]
 
 
+def test_a_page_that_is_gone_does_not_break_the_turn() -> None:
+    def broken(_: bool) -> None:
+        raise OSError("the socket is closed")
+
+    session = Session(Replies("ok"))
+    marks = stale_marks(session)
+    for name in ("c1", "c2"):
+        session.ask("q", cell_id=name)
+    marks.watch(session.turns[1], "main", broken)
+
+    assert session.ask("again", cell_id="c1") == "ok"
+
+
 def test_no_more_lines_are_kept_than_there_is_room_for() -> None:
     marks = StaleMarks()
     for n in range(MOST_MARKED + 5):
@@ -469,6 +482,21 @@ def test_an_answer_in_the_background_is_marked_too(asked: Kernel) -> None:
 
     assert [SAID in text for text in marked] == [True] * 3
     assert "answer 4" in marked[2]
+
+
+def test_an_answer_that_comes_after_an_earlier_cell_ran_again_is_stale_at_once(
+    asked: Kernel,
+) -> None:
+    asked.run("from agentcell.testing import Reply\nslow = FakeModel(Reply('slow', delay=0.7))")
+    asked.run("session.model, quick = slow, session.model", cell_id="c0")
+    asked.run("%%agent --async -o h\nquestion 4", cell_id="c4")
+    asked.run("session.model = quick", cell_id="c0")
+    asked.run("%%agent\nquestion 1", cell_id="c1")
+
+    ended = asked.run("h.wait()\nprint(h._bundle(None)[0]['text/plain'])", cell_id="c5").text
+
+    assert "slow" in ended
+    assert SAID in ended
 
 
 def test_under_a_validating_test_run_no_display_is_updated(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from agentcell_magics.cells import running_source
 from agentcell_magics.live import answer_bundle, show
 from agentcell_magics.stale_marks import marked, stale_marks
 from agentcell_magics.turn_display import answer_text, metadata
+from agentcell_magics.wording import say
 
 _POLL = 0.2
 """Seconds between looks for an interrupt while a cell waits for a handle."""
@@ -258,6 +259,7 @@ class AsyncAnswer:
         if self._loop is not None and not self._quiet:
             marks = stale_marks(self._session)
             marks.watch(self.request.turn, self.request.conversation, self._mark)
+            marks.look_again(self._session)  # an earlier cell may have run again meanwhile
 
     def _mark(self, stale: bool) -> None:
         """Say, or no longer say, that an earlier cell ran again since."""
@@ -279,11 +281,11 @@ class AsyncAnswer:
                     self._text.clear()
                 case ToolFinished():
                     self._calls[-1] = (event.call, event)
-                    self._said = f"Asking {self.request.model.name} …"
+                    self._said = say("Asking {model} …", model=self.request.model.name)
                 case Retrying():
                     if self._has_ended:
                         self._text.clear()
-                    self._said = f"{event.reason}: asking again …"
+                    self._said = say("{reason}: asking again …", reason=event.reason)
                 case _:
                     self._has_ended = isinstance(event, Finished)
                     return

@@ -6,6 +6,7 @@ the line when the cell runs again.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import uuid
 import weakref
@@ -112,8 +113,9 @@ class StaleMarks:
             for turn_id, is_stale in stale.items():
                 line = self._lines.get(turn_id)
                 if line is not None and line.is_stale is not is_stale:
+                    with contextlib.suppress(Exception):  # no page: the turn is kept all the same
+                        line.draw(is_stale)
                     line.is_stale = is_stale
-                    line.draw(is_stale)
 
     def look_again(self, session: Session) -> None:
         """Draw anew what changed in a way that the session does not tell, such as by a deletion."""
