@@ -53,12 +53,14 @@ class _Loaded:
     @cached_property
     def session(self) -> Session:
         from agentcell.session import Session
+        from agentcell_magics.cells import usual_recording
         from agentcell_magics.notebook_history import notebook_history
 
         kind = self.config.in_force("history")
         history = notebook_history(self.shell, self.folder, kind)
         self.config.fixed = {"history": kind}
         session = Session(model=self.config.model, history=history)
+        session.recorder.usual_file = usual_recording(self.shell, self.folder)
         session.on_change(lambda: self.config.follow(session))
         self.config.share(session)
         return session

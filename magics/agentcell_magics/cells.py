@@ -42,6 +42,16 @@ def notebook_place(shell: InteractiveShell, folder: Path | None) -> tuple[Path |
     return (file.parent if file.is_absolute() and file.parent.is_dir() else folder), file.name
 
 
+def usual_recording(shell: InteractiveShell, folder: Path | None) -> Path | None:
+    """Return the file of the notebook's recording where none is named; None without a notebook."""
+    place, name = notebook_place(shell, folder)
+    if not name.endswith(".ipynb"):
+        return None
+    return Path(
+        "recordings" if place in (None, folder) else place / "recordings", f"{name[:-6]}.jsonl"
+    )
+
+
 def cells_last(notebook: str) -> bool:
     """Whether cells have the same ids when a notebook is opened again.
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from agentcell.adapters.events import Event
 from agentcell.adapters.model import Model
+from agentcell.adapters.recording import RecordingModel
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.agents.exchange import (
     Ask,
@@ -72,7 +73,7 @@ def asked(
         with closing(rounds) as events:  # type: ignore[type-var]
             for event in events:
                 if _is_told(record, event, meter):
-                    yield event
+                    yield _as_recorded(event, request)
 
 
 async def aasked(
@@ -94,7 +95,14 @@ async def aasked(
         async with aclosing(rounds) as events:  # type: ignore[type-var]
             async for event in events:
                 if _is_told(record, event, meter):
-                    yield event
+                    yield _as_recorded(event, request)
+
+
+def _as_recorded(event: AskEvent, request: Request) -> AskEvent:
+    """Return an event without what would differ with each replay: how long a tool took."""
+    if isinstance(event, ToolFinished) and isinstance(request.model, RecordingModel):
+        return replace(event, seconds=0.0)
+    return event
 
 
 def first_ask(request: Request, tags: SessionTags) -> Ask:

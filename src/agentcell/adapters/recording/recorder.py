@@ -62,9 +62,13 @@ class Recorder:
 
     @property
     def mode(self) -> str:
-        """What holds now: the environment's word, else the notebook's."""
-        if wanted := os.environ.get(MODE_VARIABLE, "").strip().lower():
-            return checked_mode(wanted, MODE_VARIABLE)
+        """What holds now: the environment's word, else the notebook's.
+
+        The environment decides only where a file is known, not for every session of a program.
+        """
+        wanted = os.environ.get(MODE_VARIABLE, "").strip().lower()
+        if wanted and checked_mode(wanted, MODE_VARIABLE) and self._is_file_known():
+            return wanted
         return self._mode
 
     @property
@@ -95,14 +99,17 @@ class Recorder:
                 self._made[id(model)] = (model, made)
             return made
 
+    def _is_file_known(self) -> bool:
+        named = os.environ.get(FILE_VARIABLE, "").strip()
+        return self._recording is not None or bool(named) or self.usual_file is not None
+
     def _opened(self, path: Path | None) -> Recording:
         named = os.environ.get(FILE_VARIABLE, "").strip()
         place = path or (Path(named) if named else self.usual_file)
         if place is None:
             raise CellError(
-                f"Answers are to be recorded or replayed ({MODE_VARIABLE} or %agent), but no file"
-                " is named, and this notebook's own name is not known.",
-                fix="name one: %agent replay recordings/NAME.jsonl",
+                "No file of a recording is named, and this notebook's own name is not known.",
+                fix="name one, for example recordings/tutorial.jsonl.",
             )
         return Recording(place, redact=without_keys)
 

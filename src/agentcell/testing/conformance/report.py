@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from dataclasses import dataclass, field
 
@@ -78,6 +79,14 @@ def run(subject: Subject) -> Report:
         The adapter under test.
     """
     planned = report(subject)
+    # A notebook's thread runs an event loop, in which the checks could not run one of their own.
+    worker = threading.Thread(target=_run, args=(subject, planned))
+    worker.start()
+    worker.join()
+    return planned
+
+
+def _run(subject: Subject, planned: Report) -> None:
     for check in checks(subject):
         try:
             check(subject)
@@ -85,4 +94,3 @@ def run(subject: Subject) -> Report:
             where = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__}: {error} (line {where.lineno}: {where.line})"
             planned.failed[check.name] = " ".join(text.split())
-    return planned
