@@ -18,13 +18,9 @@ from agent_kit import Replies, blue, png, red
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.errors import HistoryError
 from agentcell.history.notebook import NotebookHistory
+from agentcell.history.restored import restore_saved
 from agentcell.history.saved_facts import LONGEST_QUESTION, cell_body
-from agentcell.history.saved_notebook import (
-    MOST_BYTES,
-    MOST_TURNS,
-    restore_saved,
-    saved_turns,
-)
+from agentcell.history.saved_notebook import MOST_BYTES, MOST_TURNS, saved_turns
 from agentcell.messages import content_text
 from agentcell.session import Session
 from kernels import Kernel, Ran

@@ -47,7 +47,7 @@ from agentcell.request import Defaults, Request
 from agentcell.safe_text import unsendable
 
 if TYPE_CHECKING:
-    from agentcell.history.saved_notebook import Restored
+    from agentcell.history.restored import Restored
 
 __all__ = ["MAIN", "Request", "Session"]
 
@@ -316,7 +316,7 @@ class Session:
             If the file cannot be used.
         """
         from agentcell.history.lookup import is_known
-        from agentcell.history.saved_notebook import Restored, restore_saved
+        from agentcell.history.restored import Restored, restore_saved
 
         if if_new and is_known(self.history):
             return Restored()

@@ -6,27 +6,22 @@ marked, and instructions and skills are left out.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentcell.assets.asset import MediaAsset, asset_from_path
-from agentcell.errors import AgentcellError, HistoryError
-from agentcell.history.notebook import MAIN, NotebookHistory
-from agentcell.history.records import AssetFolder
+from agentcell.errors import HistoryError
+from agentcell.history.notebook import MAIN
 from agentcell.history.saved_facts import cell_body
-from agentcell.history.store import TurnStore
-from agentcell.history.turn_json import as_json
 from agentcell.history.turns import Turn
-from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock
-from agentcell.prompts.tags import announcement, find_tags
+from agentcell.messages import Message
+from agentcell.prompts.tags import find_tags
 from agentcell.safe_text import plain
 
 MOST_BYTES = 64_000_000
@@ -80,18 +75,6 @@ class SavedTurn:
     places: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
-    """What came of a restore: how many turns came back and how many were there already.
-
-    `missing` are the tags of attachments whose contents were not found.
-    """
-
-    turns: int = 0
-    already: int = 0
-    missing: tuple[str, ...] = ()
-
-
 def saved_turns(file: str | os.PathLike[str]) -> list[SavedTurn]:
     """Return the turns that a saved notebook tells of, in the order of its cells.
 
@@ -112,50 +95,6 @@ def saved_turns(file: str | os.PathLike[str]) -> list[SavedTurn]:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             found += _turns_of(cell)
     return found[-MOST_TURNS:]
-
-
-def restore_saved(
-    history: NotebookHistory, file: str | os.PathLike[str], *, by_cell: bool = True
-) -> Restored:
-    """Let the turns of a saved notebook be in the history, where they are not.
-
-    Parameters
-    ----------
-    history
-        The notebook's.
-    file
-        The saved notebook; attachments are looked for in its folder.
-    by_cell
-        Whether its cells' ids are those that the host tells; if not, the turns belong to this
-        life of the kernel.
-
-    Raises
-    ------
-    HistoryError
-        If the file cannot be used.
-    """
-    saved = saved_turns(file)
-    folder = Path(file).expanduser().absolute().parent
-    taken = history.work(_in_force)
-    _hold(history, saved)
-    came = 0
-    missing: dict[str, None] = {}
-    for one in saved:
-        cell = one.turn.cell_id if by_cell else None
-        if cell is not None and (cell, one.turn.part) in taken:
-            continue
-        blocks = {a.digest: _block(history, a, one.places, folder) for a in one.attachments}
-        turn = _with_attachments(one, cell, blocks)
-        if history.put(one.conversation, turn).turn is None:
-            continue
-        came += 1
-        gone = [a for a in one.attachments if blocks[a.digest] is None]
-        missing |= {a.tag: None for a in gone}
-        history.work(lambda store, turn=turn, gone=gone: _reserve(store, turn, gone))  # type: ignore[misc]
-    return Restored(turns=came, already=len(saved) - came, missing=tuple(missing))
-
-
-# -- reading ----------------------------------------------------------------------------------
 
 
 def _cells(path: Path) -> list[Any]:
@@ -284,121 +223,3 @@ def _name(value: Any) -> str:
 def _turn_id(value: Any) -> str:
     fits = isinstance(value, str) and _TURN_ID.fullmatch(value)
     return str(value) if fits else uuid.uuid4().hex[:12]
-
-
-# -- attachments ------------------------------------------------------------------------------
-
-
-def _block(
-    history: NotebookHistory, one: SavedAttachment, places: Iterable[str], folder: Path
-) -> MediaMessageBlock | None:
-    """Return an attachment whose content is kept, or lies where its cell named it."""
-    asset = _kept(history, one) or _found(one, [one.name, *places], folder)
-    if asset is None:
-        return None
-    prefix, label = _words_of(one.tag)
-    return MediaMessageBlock(asset, prefix, one.tag, label)
-
-
-def _kept(history: NotebookHistory, one: SavedAttachment) -> MediaAsset | None:
-    if not one.digest.startswith("sha256:"):
-        return None
-    data = history.work(lambda store: store.assets.get(one.digest), make=True)
-    if data is None:
-        return None
-    try:
-        return MediaAsset.from_bytes(data, filename=one.name or None)
-    except AgentcellError:
-        return None
-
-
-def _hold(history: NotebookHistory, saved: Iterable[SavedTurn]) -> None:
-    """Let a new database not take what an earlier one left for something that nobody needs."""
-    if history.folder is None:
-        return
-    contents = AssetFolder(history.folder / "assets")
-    for digest in {a.digest for one in saved for a in one.attachments}:
-        place = contents.place(digest)
-        if place is not None:
-            with contextlib.suppress(OSError):  # not there, or someone else's
-                os.utime(place)
-
-
-def _found(one: SavedAttachment, places: Iterable[str], folder: Path) -> MediaAsset | None:
-    """Return what lies at one of `places`, in the notebook's folder, with that very content."""
-    if not one.digest.startswith("sha256:") or one.size_bytes is None:
-        return None
-    for place in dict.fromkeys(filter(None, places)):
-        try:
-            file = (folder / place).resolve()
-            if not file.is_relative_to(folder.resolve()) or not file.is_file():
-                continue
-            if file.stat().st_size != one.size_bytes:
-                continue
-            asset = asset_from_path(file)
-        except (OSError, ValueError, RuntimeError, AgentcellError):
-            continue
-        if asset.fingerprint() == one.digest:
-            return asset
-    return None
-
-
-def _with_attachments(
-    one: SavedTurn, cell_id: str | None, blocks: Mapping[str, MediaMessageBlock | None]
-) -> Turn:
-    question, *answer = one.turn.messages
-    content: list[Any] = []
-    for attachment in one.attachments:
-        block = blocks[attachment.digest]
-        if block is None:
-            text = f"(The attachment {attachment.tag} is no longer here.)"
-            content.append(TextMessageBlock(text))
-        else:
-            content += [TextMessageBlock(announcement(block)), block]
-    if content:
-        content.append(TextMessageBlock(question["content"]))
-        question = {"role": "user", "content": content}
-    return replace(one.turn, cell_id=cell_id, messages=(question, *answer))
-
-
-def _words_of(tag: str) -> tuple[str, str]:
-    word, _, label = tag.strip("[]").partition(" ")
-    return word.rpartition("_")[0], label
-
-
-# -- the store --------------------------------------------------------------------------------
-
-
-def _in_force(store: TurnStore) -> set[tuple[str, int]]:
-    rows = store.database.read(
-        "SELECT cell, part FROM turn WHERE state = 0 AND cell IS NOT NULL AND conversation IN"
-        " (SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?))",
-        *(store.notebook_id(), store.run),
-    )
-    return {(cell, part) for cell, part in rows}
-
-
-def _reserve(store: TurnStore, turn: Turn, gone: Iterable[SavedAttachment]) -> None:
-    """Let no other attachment get a tag that a restored text names; the same content gets it."""
-    rows = [(one, *_words_of(one.tag)) for one in gone]
-    if not rows:
-        return
-    with store.changing():
-        for one, prefix, label in rows:
-            record = {
-                "type": "media",
-                "tag": one.tag,
-                "field_name": prefix,
-                "description": label,
-                "modality": "IMAGE",
-                "fingerprint": one.digest,
-                "filename": one.name,
-                "mime_type": "",
-                "url": "",
-                "file_id": "",
-            }
-            store.database.write(
-                "INSERT OR IGNORE INTO attachment VALUES (?, ?, ?, ?, ?)",
-                *(store.notebook_id(), store.run_of(turn.cell_id), one.tag, one.digest),
-                as_json(record),
-            )
