@@ -223,8 +223,10 @@ def broken(  # noqa: PLR0911 (one for each way)
         return failures.no_answer(origin, "a body that cannot be unpacked")
     if said is not None:
         return failures.truncated(origin, said)
-    reason = failures.redacted(str(error), origin.key) or type(error).__name__
-    if isinstance(error, (httpx2.ConnectError, httpx2.ProxyError)):
+    reason = failures.redacted(str(error), *origin.hidden) or type(error).__name__
+    if isinstance(error, httpx2.ProxyError):
+        return failures.proxy_refused(origin, reason)
+    if isinstance(error, httpx2.ConnectError):
         return failures.not_reached(origin, reason)
     if isinstance(error, (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol)):
         return failures.no_answer(origin, f"a redirect that leads nowhere ({reason})")

@@ -105,7 +105,12 @@ def _new_client() -> httpx2.AsyncClient:
             # A proxy from the environment is for the outside; this machine is reached without.
             mounts=dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]")),
         )
-    except (ImportError, ValueError, OSError) as error:
+    except ImportError as error:  # the client's own words name another package
+        raise ConnectionFailed(
+            "ALL_PROXY or HTTPS_PROXY names a SOCKS proxy, for which a package is missing.",
+            fix="run `pip install socksio`, or name an http proxy.",
+        ) from error
+    except (ValueError, OSError) as error:
         raise ConnectionFailed(
             f"No connection can be made with this environment's settings: {error}",
             fix="check HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE.",

@@ -7,6 +7,7 @@ taken out of it, before it becomes a message.
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -57,13 +58,15 @@ _RETRYABLE = {408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 class Origin:
     """Whom a request went to, for the messages of errors.
 
-    `fixes` may hold, by error class name, better advice than the general one.
+    `secrets` are others besides the key: of headers, and of the address. `fixes` may hold, by
+    error class name, better advice than the general one.
     """
 
     provider: str
     model: str
     address: str = ""
     key: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     key_variable: str = ""
     is_local: bool = False
     request_id: str | None = None
@@ -74,15 +77,22 @@ class Origin:
         """``provider/model``."""
         return f"{self.provider}/{self.model}" if self.model else self.provider
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """What must not be shown, the longest first."""
+        return redaction.by_length((self.key, *self.secrets))
+
     def with_request_id(self, request_id: str | None) -> Origin:
         """Return a copy that names the request."""
         return replace(self, request_id=request_id) if request_id else self
 
     def error(self, kind: type[ModelError], problem: str, fix: str, **facts: Any) -> ModelError:
         """Return an error of `kind` about this origin."""
-        facts.setdefault("request_id", self.request_id)
+        request_id = facts.setdefault("request_id", self.request_id)
+        if request_id:  # a service may give back what it was sent
+            facts["request_id"] = one_line(redacted(request_id, *self.hidden))
         return kind(
-            redacted(problem, self.key),
+            redacted(problem, *self.hidden),
             fix=self.fixes.get(kind.__name__, fix),
             provider=self.provider,
             model=self.model,
@@ -90,10 +100,12 @@ class Origin:
         )
 
 
-def redacted(text: str, key: str = "") -> str:
-    """Return `text` without `key`, without parts of it, and without what looks like one."""
-    text = redaction.redacted(text, key)
-    return without_traces(text, key, redaction.REMOVED)
+def redacted(text: str, *keys: str) -> str:
+    """Return `text` without `keys`, without parts of them, and without what looks like one."""
+    text = redaction.redacted(text, *keys)
+    for key in keys:
+        text = without_traces(text, key, redaction.REMOVED)
+    return text
 
 
 def request_id_of(headers: Mapping[str, str]) -> str | None:
@@ -111,7 +123,7 @@ def from_answer(
     asked = retry_after_seconds(headers)
     asked = retry_delay(error) if asked is None else asked
     facts = {"status": status, "request_id": request_id, "retry_after": asked}
-    said = _said(error, body, origin.key)
+    said = _said(error, body, origin)
     if 300 <= status < 400 and (location := headers.get("location")):  # noqa: PLR2004
         return _sent_on(origin, status, location, facts)
     problem = f"{origin.name} answered {status}: {said}" if said else _bare(origin, status)
@@ -138,7 +150,7 @@ def from_event(origin: Origin, error: Mapping[str, Any] | str) -> ModelError:
         status = next((STATUS_OF[code] for code in codes if code in STATUS_OF), None)
     if status is None:
         status = 429 if codes & QUOTA else 400 if codes & (FILTERED | LARGE) else None
-    said = _said(known, "", origin.key) or "no reason was given"
+    said = _said(known, "", origin) or "no reason was given"
     problem = f"{origin.name} broke off its answer: {said}"
     facts = {"status": status, "request_id": origin.request_id, "retry_after": retry_delay(known)}
     return _classified(origin, status or 500, codes, problem, facts)
@@ -185,12 +197,32 @@ def not_reached(origin: Origin, reason: str, *, timed_out: bool = False) -> Mode
     kind = Timeout if timed_out else ConnectionFailed
     problem = f"No connection to {origin.name} at {one_line(origin.address)}: {one_line(reason)}"
     fix = "check that you are online and that the address is right."
+    if not origin.is_local and (names := _proxies()):
+        fix = f"check that you are online, the address, and the proxy in {' and '.join(names)}."
     if origin.is_local:
         fix = "start the server there, or give its address with base_url=…"
     # Nobody listens on this machine, no such host, a certificate that is not trusted: waiting a
     # second changes none of them.
     lasting = (origin.is_local and not timed_out) or _LASTING.search(reason) is not None
     return origin.error(kind, problem, fix, retryable=not lasting)
+
+
+def _proxies() -> list[str]:
+    """Return the variables that name a proxy."""
+    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+    return [name for name in names if os.environ.get(name) or os.environ.get(name.lower())]
+
+
+def proxy_refused(origin: Origin, reason: str) -> ModelError:
+    """Return the error about a proxy that lets nothing through to the service."""
+    return origin.error(
+        ConnectionFailed,
+        f"The proxy on the way to {origin.name} at {one_line(origin.address)} refused:"
+        f" {one_line(reason)}",
+        "check the address, user and password in HTTPS_PROXY or ALL_PROXY, or except the"
+        " service's host in NO_PROXY.",
+        retryable=re.match("5[0-9][0-9]", reason) is not None,
+    )
 
 
 def broken_off(origin: Origin, reason: str) -> ModelError:
@@ -273,7 +305,7 @@ def _bare(origin: Origin, status: int) -> str:
     return f"{origin.name} answered {status} and gave no reason."
 
 
-def _said(error: Mapping[str, Any], body: bytes | str, key: str) -> str:
+def _said(error: Mapping[str, Any], body: bytes | str, origin: Origin) -> str:
     """Return the service's own words, on one line, without keys."""
     words = error.get("message") or error.get("detail") or error.get("title")
     if not words:
@@ -282,7 +314,7 @@ def _said(error: Mapping[str, Any], body: bytes | str, key: str) -> str:
         words = words or _page_text(text)
     if not isinstance(words, str):
         words = json.dumps(words, ensure_ascii=False)
-    return one_line(redacted(words, key))
+    return one_line(redacted(words, *origin.hidden))
 
 
 def _page_text(page: str) -> str:

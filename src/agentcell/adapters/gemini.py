@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from agentcell.adapters import failures
 from agentcell.adapters.addresses import joined, without_query
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.gemini_address import versioned
@@ -105,6 +106,7 @@ class GeminiModel(GeminiUploads):
         try:
             read.raise_for_status()
         except httpx2.HTTPStatusError as error:
+            error.args = (failures.redacted(str(error), *origin.hidden),)
             raise failure from error
         raise failure  # for httpx2 a 1xx is none
 

@@ -79,7 +79,7 @@ def tell_request(prepared: Prepared, address: str, attempt: int) -> None:
     """Log what goes out, if anyone listens at DEBUG."""
     if not LOGGER.isEnabledFor(logging.DEBUG):
         return
-    secrets = by_length((*known_keys(), prepared.origin.key))
+    secrets = by_length((*known_keys(), *prepared.origin.hidden))
     try:
         body = json.dumps(body_for_people(prepared.body, *secrets), ensure_ascii=False)
     except RecursionError:  # it was written, but is too deep to be read
@@ -148,7 +148,7 @@ def _counted(usage: Usage | None) -> str:
 
 
 def _safe(prepared: Prepared, text: str) -> str:
-    return redacted(text, *by_length((*known_keys(), prepared.origin.key)))
+    return redacted(text, *by_length((*known_keys(), *prepared.origin.hidden)))
 
 
 def _innermost(model: Model) -> Model:

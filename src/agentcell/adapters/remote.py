@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentcell import keys
@@ -19,7 +19,7 @@ from agentcell.adapters.answer import Decoder, read_answer
 from agentcell.adapters.body import Body, written
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event, Retrying
-from agentcell.adapters.extras import check_headers, checked, merged
+from agentcell.adapters.extras import check_headers, checked, merged, secrets_of
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.adapters.rate_limits import Place, RateLimits
@@ -343,7 +343,8 @@ class RemoteModel(Model):
 
     def own_keys(self) -> tuple[str, ...]:
         """Return the keys that must not be shown; none is asked for."""
-        return (self._given_key,) if self._given_key else ()
+        others = secrets_of(self._extra_headers, self._given_url or "")
+        return (self._given_key, *others) if self._given_key else others
 
     def _address(self, base_url: str) -> str:
         """Return where requests go to."""
@@ -395,5 +396,5 @@ class RemoteModel(Model):
             headers=headers,
             timeouts=timeouts,
             policy=policy,
-            origin=origin,
+            origin=replace(origin, secrets=secrets_of(headers, origin.address)),
         )

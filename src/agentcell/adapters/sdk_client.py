@@ -28,6 +28,7 @@ from urllib.parse import parse_qsl, urlsplit
 from agentcell.adapters import addresses, failures
 from agentcell.adapters.answer import broken
 from agentcell.adapters.connection import shared_client
+from agentcell.adapters.failures import Origin
 from agentcell.adapters.remote import Prepared, RemoteModel
 from agentcell.adapters.transport import post, refusal
 from agentcell.errors import ModelError
@@ -69,7 +70,7 @@ class SdkModel(RemoteModel):
         if answer.is_success:
             return answer
         failure, read = await refusal(answer, prepared)
-        failure.__cause__ = await self._own_error(read, failure, origin.key)
+        failure.__cause__ = await self._own_error(read, failure, origin)
         raise failure
 
     def _names_an_account(self) -> bool:
@@ -92,7 +93,7 @@ class SdkModel(RemoteModel):
         return headers
 
     async def _own_error(
-        self, answer: httpx2.Response, failure: ModelError, key: str
+        self, answer: httpx2.Response, failure: ModelError, origin: Origin
     ) -> Exception | None:
         """Return the error of the vendor's own kind for a refusal, without the key."""
         try:
@@ -103,8 +104,10 @@ class SdkModel(RemoteModel):
         name = _ERRORS.get(status, "InternalServerError" if status >= _SERVERS else "")
         kind = getattr(sdk, name, None) or sdk.APIStatusError
         problem = f"Error code: {status} - {failure.problem}"
-        body = _error_in(failures.redacted(answer.text, key))
-        error: Exception = kind(failures.redacted(problem, key), response=answer, body=body)
+        body = _error_in(failures.redacted(answer.text, *origin.hidden))
+        error: Exception = kind(
+            failures.redacted(problem, *origin.hidden), response=answer, body=body
+        )
         return error
 
     @contextlib.asynccontextmanager
@@ -126,11 +129,11 @@ class SdkModel(RemoteModel):
             failure, answer = _failure(error, prepared, sdk), error.response
         except (sdk.APIError, httpx2.HTTPError) as error:
             failure = _failure(error, prepared, sdk)
-            _redact(error, prepared.origin.key)
+            _redact(error, prepared.origin)
             raise failure from error
         else:
             return
-        raise failure from await self._own_error(answer, failure, prepared.origin.key)
+        raise failure from await self._own_error(answer, failure, prepared.origin)
 
     async def _loaded(self) -> Any:
         """Return the vendor's package. To import it takes a second, so the loop must not wait."""
@@ -215,17 +218,18 @@ def _failure(error: Exception, prepared: Prepared, sdk: Any) -> ModelError:
     if isinstance(cause, httpx2.HTTPError):
         timeouts = prepared.timeouts
         return broken(cause, origin, timeouts, timeouts.first_byte)
-    return failures.broken_off(origin, failures.redacted(str(error), origin.key))
+    return failures.broken_off(origin, failures.redacted(str(error), *origin.hidden))
 
 
-def _redact(error: BaseException, key: str) -> None:
+def _redact(error: BaseException, origin: Origin) -> None:
     """Take the key out of the client's own error, which goes along as the cause of ours."""
     error.args = tuple(
-        failures.redacted(arg, key) if isinstance(arg, str) else arg for arg in error.args
+        failures.redacted(arg, *origin.hidden) if isinstance(arg, str) else arg
+        for arg in error.args
     )
     for name in ("message", "body"):
         value = getattr(error, name, None)
         if isinstance(value, str):
-            setattr(error, name, failures.redacted(value, key))
+            setattr(error, name, failures.redacted(value, *origin.hidden))
         elif isinstance(value, dict):
             setattr(error, name, None)

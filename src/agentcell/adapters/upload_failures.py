@@ -89,7 +89,7 @@ def _names(error: ModelError, upload: Upload) -> bool:
 def about(error: ModelError, asset: MediaAsset, origin: Origin) -> ModelError:
     """Return `error` as one about the upload of `asset`."""
     told = copy.copy(error)
-    name = failures.redacted(failures.one_line(asset.default_filename, 60), origin.key)
+    name = failures.redacted(failures.one_line(asset.default_filename, 60), *origin.hidden)
     told.problem = f"{name} was not uploaded: {error.problem}"
     told.args = (told.problem,)
     if error.status in {404, 405, 501}:
