@@ -10,22 +10,27 @@ WEIGHTS := $(PY) -m agentcell.adapters.local fetch
 ALLOW_ROOT := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint lab bench venv peers clean
+.PHONY: help demo demo-all test lint lab bench venv peers clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 16
 
 demo:  ## answer about a receipt, live, with the embedded model
 	@$(SETUP) user
 	@$(WEIGHTS)
 	@$(PY) notebooks/run_demo.py
 
+demo-all:  ## run every notebook live that needs no key
+	@$(SETUP) dev
+	@$(WEIGHTS)
+	@for name in 01 02 03 05 06; do $(PY) notebooks/run_demo.py notebooks/$${name}_*.ipynb || exit 1; done
+
 test:  ## run every test, then every notebook against its saved outputs
 	@$(SETUP) dev
 	@$(WEIGHTS)
 	@$(PY) -m pytest -q
 	@AGENTCELL_HISTORY=memory PYTHONPATH=tests/offline $(PY) -m pytest -q -p no:cacheprovider --nbval --nbval-current-env \
-	  --nbval-cell-timeout=120 --nbval-sanitize-with=notebooks/sanitize.cfg notebooks
+	  --nbval-cell-timeout=120 notebooks
 
 lint:  ## check style, format and types
 	@$(SETUP) dev

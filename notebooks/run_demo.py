@@ -1,12 +1,14 @@
-"""Runs the first notebook live and prints what a reader of it would want to know.
+"""Runs a notebook live, the first one if none is named, and prints what its reader wants to know.
 
-The executed notebook and its HTML go to ``out/``; with ``--save`` the outputs also go into the
-notebook itself, for the commit. The exit code is 1 if a cell fails.
+What its recording holds is asked anew, unless ``AGENTCELL_MODE`` says otherwise. The executed
+notebook and its HTML go to ``out/``; with ``--save`` the outputs also go into the notebook itself.
+The exit code is 1 if a cell fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -87,6 +89,7 @@ def main() -> int:
     parser.add_argument("--save", action="store_true", help="write the outputs back")
     options = parser.parse_args()
     source, out = options.notebook, options.out
+    os.environ.setdefault("AGENTCELL_MODE", "off")
     notebook = nbformat.read(source, as_version=4)
     executed, page = out / source.name, out / f"{source.stem}.html"
     out.mkdir(parents=True, exist_ok=True)

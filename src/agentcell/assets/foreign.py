@@ -7,8 +7,10 @@ object has done so.
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from agentcell.assets.arrays import asset_of_array, asset_of_picture
@@ -119,7 +121,9 @@ def _frame(value: Any, name: str, modality: FieldModality) -> MediaAsset | str:
     if modality is FieldModality.IMAGE:
         from agentcell.assets.table_image import draw_table
 
-        return asset_from_bytes(draw_table(table, name), f"{name}.png")
+        drawn = asset_from_bytes(draw_table(table, name), f"{name}.png")
+        digest = hashlib.sha256(repr(table).encode("utf-8", "surrogatepass")).hexdigest()
+        return replace(drawn, made_from=f"table:{digest}")  # fonts differ from machine to machine
     return as_markdown(table)
 
 
