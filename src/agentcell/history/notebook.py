@@ -205,7 +205,7 @@ class NotebookHistory(MessageByMessage):
         turn
             As it ended. `Turn.at` is now, if it says nothing.
         """
-        return self._shelf.work(lambda store: store.put(name, turn), make=True)
+        return self._shelf.put(name, turn)
 
     def usages(self, *, replaced: bool = False) -> list[tuple[str, Usage]]:
         """Return model and tokens of each turn for which a provider told them.
@@ -232,7 +232,7 @@ class NotebookHistory(MessageByMessage):
         HistoryError
             If there is no turn.
         """
-        return self._shelf.work(lambda store: branches.undo(store, name))
+        return self._shelf.change(lambda store: branches.undo(store, name))
 
     def versions(self, turn_id: str) -> list[Turn]:
         """Return what the same cell asked before, replaced or taken back since, oldest first.
@@ -264,7 +264,7 @@ class NotebookHistory(MessageByMessage):
         HistoryError
             If there is neither.
         """
-        return self._shelf.work(lambda store: _restored(store, name))
+        return self._shelf.change(lambda store: _restored(store, name))
 
     @property
     def former_runs(self) -> list[FormerRun]:
@@ -284,7 +284,7 @@ class NotebookHistory(MessageByMessage):
         HistoryError
             If there is none of that id.
         """
-        return self._shelf.work(lambda store: branches.forget(store, turn_id))
+        return self._shelf.change(lambda store: branches.forget(store, turn_id))
 
     def reset(self) -> None:
         """Delete every turn and attachment that is in force, or was in this conversation's place.
@@ -292,7 +292,7 @@ class NotebookHistory(MessageByMessage):
         Former lives of the kernel stay, and can be restored.
         """
         self.drop_pending()
-        self._shelf.work(branches.reset)
+        self._shelf.change(branches.reset)
 
     # -- attachments ------------------------------------------------------------------------
 

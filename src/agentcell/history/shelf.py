@@ -10,6 +10,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,12 +29,16 @@ from agentcell.history.rescue import (
     salvage,
     set_aside,
 )
-from agentcell.history.store import TurnStore
+from agentcell.history.store import Change, TurnStore
+from agentcell.history.turns import Turn
 
 _T = TypeVar("_T")
 
 FOLDER = ".agentcell"
 DATABASE = "session.sqlite"
+
+_MOST_RECENT = 50
+"""Turns that are at hand while the file is in trouble: the last ones."""
 
 _TROUBLE = (sqlite3.Error, OSError)
 
@@ -74,6 +79,8 @@ class Shelf:
         self._blank: TurnStore | None = None
         self._to_tell: dict[str, None] = {}
         self._told: set[str] = set()
+        self._recent: list[tuple[str, Turn]] = []
+        self._again: list[tuple[str, Turn]] = []
 
     @property
     def home(self) -> Path | None:
@@ -101,7 +108,11 @@ class Shelf:
         with self._lock:
             for attempt in range(3):
                 try:
-                    done = task(self._found(make=make))
+                    store = self._found(make=make)
+                    while self._again:  # what trouble may have taken
+                        store.put(*self._again[0])
+                        del self._again[0]
+                    done = task(store)
                     break
                 except AgentcellError as error:
                     if not isinstance(error, _Unusable) or self.folder is None:
@@ -119,6 +130,31 @@ class Shelf:
         for text in texts:  # last: a warning may be an error here
             self._tell(text)
         return done
+
+    def put(self, name: str, turn: Turn) -> Change:
+        """Keep a turn, and have it at hand: a file may be damaged where it is written next.
+
+        Parameters
+        ----------
+        name, turn
+            See `TurnStore.put`.
+        """
+        with self._lock:
+            self._recent = [one for one in self._recent if not _goes(one[1], turn)][-_MOST_RECENT:]
+            self._recent.append((name, replace(turn, follows=0)))
+        return self.work(lambda store: store.put(name, turn), make=True)
+
+    def change(self, task: Callable[[TurnStore], _T]) -> _T:
+        """Like `work`, where turns may go that were kept a moment ago.
+
+        Parameters
+        ----------
+        task
+            See `work`.
+        """
+        with self._lock:
+            self._recent.clear()
+            return self.work(task)
 
     def close(self) -> None:
         """Let go of the file; it is opened again when it is needed."""
@@ -202,6 +238,7 @@ class Shelf:
             Whether a new file may take the place of a damaged one; if that did not help, memory
             must.
         """
+        self._again = list(self._recent)
         if in_place and is_damage(error):
             try:
                 self._replace_damaged(home)
@@ -252,3 +289,9 @@ class Shelf:
                 store.bodies = JsonBodies(database, assets, self._say)
                 return store
         return None
+
+
+def _goes(old: Turn, new: Turn) -> bool:
+    """Whether a turn is replaced by another, or is the same one."""
+    same_cell = old.cell_id is not None and old.cell_id == new.cell_id
+    return old.id == new.id or (same_cell and new.part in (old.part, 1))
