@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from agentcell.errors import CellError
 from agentcell_magics import cards
-from agentcell_magics.history_commands import conversation_named, words_and_flags
 from agentcell_magics.live import show
+from agentcell_magics.turn_names import conversation_named, words_and_flags
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from agentcell.session import Session
@@ -33,10 +34,18 @@ def export(session: Session, arguments: list[str]) -> None:
     file = session.export(words[0], conversation=name, overwrite="--force" in flags)
     names = session.conversations if name is None else (name,)
     count = sum(session.history.count(one) for one in names)
-    turns = f"{count:,} turn{'' if count == 1 else 's'}"
+    turns = say("{count} turn" if count == 1 else "{count} turns", count=f"{count:,}")
     beside = file.with_name(f"{file.stem}_files")
-    more = f", with {beside.name} beside it" if beside.is_dir() and _has_files(file) else ""
-    show(cards.line(f"{turns} written to {file.as_posix()}{more}."))
+    more = (
+        say(", with {folder} beside it", folder=beside.name)
+        if beside.is_dir() and _has_files(file)
+        else ""
+    )
+    show(
+        cards.line(
+            say("{turns} written to {file}{more}.", turns=turns, file=file.as_posix(), more=more)
+        )
+    )
 
 
 def _has_files(file: object) -> bool:

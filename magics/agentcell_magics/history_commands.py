@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from agentcell.errors import CellError, HistoryError
@@ -12,9 +11,20 @@ from agentcell_magics import cards
 from agentcell_magics.line import shown
 from agentcell_magics.live import show
 from agentcell_magics.stale_marks import stale_marks
+from agentcell_magics.turn_names import (
+    LONGEST_QUESTION,
+    conversation_named,
+    could_be_id,
+    place_of,
+    quote,
+    tags_named,
+    turns_named,
+    words_and_flags,
+)
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from agentcell.history.lookup import Found
     from agentcell.history.turns import Turn
@@ -29,38 +39,20 @@ _FEWEST = 5
 _MOST_CONVERSATIONS = 20
 _MOST_RUNS = 3
 _MOST_TAGS = 6
-_LONGEST_QUESTION = 80
+
 _ID_SHOWN = 8
-_ID = re.compile(r"[0-9a-f]{4,32}|unreadable-\d+")
-
-
-def words_and_flags(
-    command: str, arguments: list[str], known: Iterable[str] = ()
-) -> tuple[list[str], set[str]]:
-    """Return a command's words, and its flags.
-
-    Parameters
-    ----------
-    command
-        Its name, for errors.
-    arguments
-        What was typed after it.
-    known
-        The flags that it takes.
-
-    Raises
-    ------
-    CellError
-        If there is another flag.
-    """
-    known = sorted(known)
-    flags = {word for word in arguments if word.startswith("--")}
-    if wrong := flags - set(known):
-        raise CellError(
-            f"%agent {command} has no option {shown(min(wrong))!r}.",
-            fix=f"use {' or '.join(known)}." if known else "leave it out.",
-        )
-    return [word for word in arguments if word not in flags], flags
+_DELETED = {
+    (True, True): "Turn {number} of {name} is deleted for good, with all its versions: {question}.",
+    (True, False): "Turn {number} of {name} is deleted for good: {question}.",
+    (False, True): "A turn of {name} is deleted for good, with all its versions: {question}.",
+    (False, False): "A turn of {name} is deleted for good: {question}.",
+}
+_SEES_ONE = "The next question in {name} sees one turn, which asks {question}."
+_SEES_MANY = "The next question in {name} sees {count} turns, the last of which asks {question}."
+_SEES_LAST = (
+    "The next question in {name} sees only the last {count} turns,"
+    " the last of which asks {question}."
+)
 
 
 def history(session: Session, arguments: list[str]) -> None:
@@ -93,7 +85,9 @@ def history(session: Session, arguments: list[str]) -> None:
         show(cards.line("No turns yet."))
         return
     count = sum(session.history.count(name) for name in names)
-    title = "Turns" if turns == count else f"Turns: the last {turns:,} of {count:,}"
+    title = "Turns"
+    if turns != count:
+        title = say("Turns: the last {turns} of {count}", turns=f"{turns:,}", count=f"{count:,}")
     show(cards.rows(title, rows))
 
 
@@ -112,10 +106,10 @@ def undo(session: Session, arguments: list[str]) -> None:
     turn = session.undo(name)
     name = name or _conversation_of(session, turn)
     back = lookup.in_place_of(session.history, turn)
-    said = f"Taken back in {name}: {quote(turn)}."
+    said = say("Taken back in {name}: {question}.", name=name, question=quote(turn))
     if back is not None:
-        said += f" In its place is again: {quote(back)}."
-    how = f"%agent restore {turn.id[:_ID_SHOWN]} undoes this."
+        said += " " + say("In its place is again: {question}.", question=quote(back))
+    how = say("{command} undoes this.", command=f"%agent restore {turn.id[:_ID_SHOWN]}")
     show(cards.line(f"{said} {sees(session, name)} {how}"))
 
 
@@ -136,9 +130,9 @@ def forget(session: Session, arguments: list[str]) -> None:
             "%agent forget needs a turn or a tag.",
             fix="write for example %agent forget receipt_1, or a number of %agent history.",
         )
-    tags, turns = _tags_named(session, text), _turns_named(session, text)
+    tags, turns = tags_named(session, text), turns_named(session, text)
     if len(tags) + len(turns) > 1:
-        them = [*tags, *map(_place_of, turns)]
+        them = [*tags, *map(place_of, turns)]
         raise CellError(
             f"{shown(text)!r} could be {', or '.join(them)}.",
             fix="write the whole tag, or the conversation and the number, or more of the id.",
@@ -153,7 +147,11 @@ def forget(session: Session, arguments: list[str]) -> None:
         )
     else:
         block = session.forget(tags[0] if tags else text)  # which says if there is none
-        show(cards.line(f"{block.tag} will not be sent again; its name stays in earlier texts."))
+        show(
+            cards.line(
+                say("{tag} will not be sent again; its name stays in earlier texts.", tag=block.tag)
+            )
+        )
 
 
 def restore(session: Session, arguments: list[str]) -> None:
@@ -173,7 +171,7 @@ def restore(session: Session, arguments: list[str]) -> None:
         restore_notebook(session, words[1:])
         return
     text = " ".join(words) or "last"
-    turns = lookup.by_id(session.history, text) if _ID.fullmatch(text) else []
+    turns = lookup.by_id(session.history, text) if could_be_id(text) else []
     runs = [run for run in session.history.former_runs if run.name.startswith(text)]
     exact = [run for run in runs if run.name == text]
     found = [one.turn.id for one in turns] + [run.name for run in exact or runs]
@@ -185,11 +183,15 @@ def restore(session: Session, arguments: list[str]) -> None:
     stale_marks(session).look_again(session)
     if turns:
         name = turns[0].conversation
-        said = f"Again in {name}: {quote(turns[0].turn)}."
+        said = say("Again in {name}: {question}.", name=name, question=quote(turns[0].turn))
         show(cards.line(f"{said} {sees(session, name)}"))
         return
     count = getattr(done, "turns", 0)
-    came = f"{count:,} turn{'' if count == 1 else 's'} of {getattr(done, 'name', '')} came back."
+    came = say(
+        "{count} turn of {name} came back." if count == 1 else "{count} turns of {name} came back.",
+        count=f"{count:,}",
+        name=getattr(done, "name", ""),
+    )
     names = session.conversations
     show(cards.line(" ".join([came, *(sees(session, name) for name in names[:1])])))
 
@@ -199,67 +201,41 @@ def sees(session: Session, name: str) -> str:
     past = session.history.past(name)
     sent = [turn for turn in past.turns if turn.is_sent_again]
     if not sent:
-        return f"The next question in {name} sees no earlier turn."
-    many = f"{len(sent)} turns, the last of which" if len(sent) > 1 else "one turn, which"
-    last = "only the last " if past.is_cut else ""
-    return f"The next question in {name} sees {last}{many} asks {quote(sent[-1])}."
-
-
-def quote(turn: Turn) -> str:
-    """Return a turn's question, short and in quotes."""
-    return f"“{one_line(turn.question, _LONGEST_QUESTION)}”"
-
-
-def conversation_named(session: Session, name: str, names: tuple[str, ...] | None = None) -> str:
-    """Return the name of a conversation that there is.
-
-    Parameters
-    ----------
-    session
-        Knows the conversations with a turn.
-    name
-        As it was typed.
-    names
-        Those that may be meant; None: those with a turn.
-
-    Raises
-    ------
-    CellError
-        If there is none.
-    """
-    names = session.conversations if names is None else names
-    if name in names:
-        return name
-    same = [one for one in names if one.casefold() == name.casefold()]
-    known = ", ".join(shown(one) for one in names[-8:])
-    fix = f"did you mean {shown(same[0])}?" if same else f"name one of: {known}."
-    raise CellError(
-        f"There is no conversation {shown(name)!r} with a turn.",
-        fix=fix if names else "ask something first.",
-    )
+        return say("The next question in {name} sees no earlier turn.", name=name)
+    facts = {"name": name, "count": len(sent), "question": quote(sent[-1])}
+    if past.is_cut:
+        return say(_SEES_LAST, **facts)
+    return say(_SEES_MANY if len(sent) > 1 else _SEES_ONE, **facts)
 
 
 def _told(turn: Turn, *, with_id: bool = False) -> str:
     tags = [block.tag for block in turn.attachments]
-    more = f", and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+    more = (
+        ", " + say("and {count} more", count=len(tags) - _MOST_TAGS)
+        if len(tags) > _MOST_TAGS
+        else ""
+    )
     said = [turn.model, tokens(turn.usage), *marks(turn)]
     said += [f"id {turn.id[:_ID_SHOWN]}"] if with_id else []
-    lines = [one_line(turn.question, _LONGEST_QUESTION), " · ".join(one for one in said if one)]
-    lines += [f"with {', '.join(tags[:_MOST_TAGS])}{more}"] if tags else []
+    lines = [one_line(turn.question, LONGEST_QUESTION), " · ".join(one for one in said if one)]
+    lines += [say("with {tags}", tags=f"{', '.join(tags[:_MOST_TAGS])}{more}")] if tags else []
     return "\n".join(line for line in lines if line)
 
 
 def _why_gone(one: Found) -> str:
-    return "taken back" if one.is_undone else "replaced"
+    return say("taken back") if one.is_undone else say("replaced")
 
 
 def _former_runs(session: Session) -> Iterator[tuple[str, str]]:
     runs = session.history.former_runs
     if len(runs) > _MOST_RUNS:
-        yield "before", f"{len(runs) - _MOST_RUNS:,} older lives of this kernel"
+        yield (
+            "before",
+            say("{count} older lives of this kernel", count=f"{len(runs) - _MOST_RUNS:,}"),
+        )
     for run in runs[-_MOST_RUNS:]:
-        count = f"{run.turns:,} turn{'' if run.turns == 1 else 's'}"
-        asked = one_line(run.question, _LONGEST_QUESTION)
+        count = say("{count} turn" if run.turns == 1 else "{count} turns", count=f"{run.turns:,}")
+        asked = one_line(run.question, LONGEST_QUESTION)
         yield "before", f"{run.name} · {count} · {asked}"
 
 
@@ -272,41 +248,13 @@ def _last(session: Session) -> tuple[str, ...]:
     return session.conversations[-_FEWEST:]
 
 
-def _tags_named(session: Session, text: str) -> list[str]:
-    tags = session.tags
-    exact = [tag for tag in tags if text in {tag, tag.strip("[]").split(" ")[0]}]
-    begun = [tag for tag in tags if re.match(rf"\[{re.escape(text)}_\d+ ", tag)]
-    return exact or begun
-
-
-def _turns_named(session: Session, text: str) -> list[Found]:
-    found: dict[str, Found] = {}
-    names = session.conversations
-    if text.isdecimal() and len(text) < 16:  # noqa: PLR2004 (no list is that long)
-        numbers = [(name, int(text)) for name in names]
-    else:
-        name, _, digits = text.rpartition(" ")
-        is_place = name in names and digits.isdecimal() and len(digits) < 16  # noqa: PLR2004
-        numbers = [(name, int(digits))] if is_place else []
-    for conversation, number in numbers:
-        one = lookup.at_number(session.history, conversation, number)
-        if one is not None:
-            found[one.turn.id] = one
-    if _ID.fullmatch(text):
-        for one in lookup.by_id(session.history, text):
-            found.setdefault(one.turn.id, one)
-    return list(found.values())
-
-
-def _place_of(one: Found) -> str:
-    where = f"turn {one.number} of {one.conversation}" if one.number else f"turn {one.turn.id}"
-    return f"{where} ({quote(one.turn)})"
-
-
 def _forget_turn(session: Session, one: Found) -> None:
     session.forget_turn(one.turn.id)
     stale_marks(session).look_again(session)
-    what = f"Turn {one.number}" if one.number else "A turn"
-    versions = "" if one.turn.cell_id is None else ", with all its versions"
-    said = f"{what} of {one.conversation} is deleted for good{versions}: {quote(one.turn)}."
+    said = say(
+        _DELETED[one.number > 0, one.turn.cell_id is not None],
+        number=one.number,
+        name=one.conversation,
+        question=quote(one.turn),
+    )
     show(cards.line(f"{said} {sees(session, one.conversation)}"))
