@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.agents.tools import tool
     from agentcell.answer import Answer
     from agentcell.assets.asset import ImageAsset, PdfAsset
+    from agentcell.budget import Budget
     from agentcell.errors import AgentcellError
     from agentcell.history.memory import HistoryMemory
     from agentcell.history.notebook import NotebookHistory
@@ -42,6 +43,7 @@ _WHERE = {
     "AgentcellError": "agentcell.errors",
     "Answer": "agentcell.answer",
     "AnthropicModel": "agentcell.adapters.anthropic",
+    "Budget": "agentcell.budget",
     "FieldModality": "agentcell.modality",
     "FieldSpec": "agentcell.prompts.fields",
     "GeminiModel": "agentcell.adapters.gemini",
@@ -75,6 +77,7 @@ __all__ = [
     "AgentcellError",
     "Answer",
     "AnthropicModel",
+    "Budget",
     "FieldModality",
     "FieldSpec",
     "GeminiModel",
