@@ -40,6 +40,7 @@ from agentcell_magics.sent_card import sent
 from agentcell_magics.stale_marks import stale_marks
 from agentcell_magics.status import run_command
 from agentcell_magics.turn_display import TurnDisplay
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -185,7 +186,7 @@ class AskMagics(Magics):
         if question.blocks or question.named or request.notes:
             asked = question.text if question.named else ""
             many = len(question.blocks) > MOST_PICTURES
-            more = (f"The first {MOST_PICTURES} are shown.",) if many else ()
+            more = (say("The first {count} are shown.", count=MOST_PICTURES),) if many else ()
             show(cards.attachments(question.blocks, asked, (*request.notes, *more)))
 
     def _show_pictures(self, request: Request) -> None:
@@ -204,8 +205,11 @@ class AskMagics(Magics):
         count = background(self.session).in_conversation(name)
         if not count:
             return []
-        them = "an answer that is" if count == 1 else f"{count} answers that are"
-        return [f"This question does not see {them} still on the way in {name}."]
+        if count == 1:
+            one = "This question does not see an answer that is still on the way in {name}."
+            return [say(one, name=name)]
+        many = "This question does not see {count} answers that are still on the way in {name}."
+        return [say(many, count=count, name=name)]
 
     def _begin(self, request: Request, options: AgentOptions) -> AsyncAnswer:
         quiet = bool(options.quiet)
@@ -235,7 +239,7 @@ class AskMagics(Magics):
 
         began = time.monotonic()
         try:
-            display.status(f"Asking {request.model.name} …")
+            display.status(say("Asking {model} …", model=request.model.name))
             with closing(self.session.stream(request)) as events:  # type: ignore[type-var]
                 for event in events:
                     display.take(event)
@@ -281,9 +285,14 @@ def _hints(options: AgentOptions, cell: str) -> list[str]:
     hints = []
     if options.output and hasattr(builtins, options.output):
         name = options.output
-        hints.append(f"-o {name} hides Python's own {name}; del {name} brings it back.")
+        hints.append(
+            say("-o {name} hides Python's own {name}; del {name} brings it back.", name=name)
+        )
     if line := asks_again(cell):
         hints.append(
-            f"Line {line} begins with %%agent and goes out as text: a cell asks one question."
+            say(
+                "Line {line} begins with %%agent and goes out as text: a cell asks one question.",
+                line=line,
+            )
         )
     return hints

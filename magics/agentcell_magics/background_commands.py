@@ -7,6 +7,7 @@ from agentcell.session import Session
 from agentcell_magics import cards
 from agentcell_magics.background import background
 from agentcell_magics.live import show
+from agentcell_magics.wording import say
 
 _LONGEST_QUESTION = 80
 
@@ -25,7 +26,7 @@ def show_running(session: Session, arguments: list[str]) -> None:
     for handle in background(session).running:
         asked = " ".join(handle.request.turn.question.split())
         short = asked if len(asked) <= _LONGEST_QUESTION else f"{asked[:_LONGEST_QUESTION]}…"
-        came = f"{len(handle.text):,} characters"
+        came = say("{count} characters", count=f"{len(handle.text):,}")
         facts.append((handle.name, f"{short} · {handle.request.model.name} · {came}"))
     if facts:
         show(cards.rows("Answered in the background", facts))
@@ -45,4 +46,4 @@ def cancel(session: Session, arguments: list[str]) -> None:
         raise CellError("%agent cancel takes one name, or all.", fix="keep one.")
     stopped = background(session).cancel(arguments[0] if arguments else None)
     names = ", ".join(handle.name for handle in stopped)
-    show(cards.line(f"Stopped: {names}. What came until then is kept."))
+    show(cards.line(say("Stopped: {names}. What came until then is kept.", names=names)))

@@ -11,6 +11,7 @@ from agentcell_magics import cards
 from agentcell_magics.line import shown
 from agentcell_magics.live import show
 from agentcell_magics.person import ask_person
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from agentcell.answer import Answer
@@ -110,22 +111,32 @@ def budget_facts(session: Session) -> list[tuple[str, str]]:
     return [
         ("budget", dollars(set_.usd)),
         ("left", dollars(left)),
-        ("asks", f"above {dollars(set_.threshold)} for one question"),
+        ("asks", say("above {dollars} for one question", dollars=dollars(set_.threshold))),
     ]
 
 
 def spent_text(session: Session) -> str:
     """Return what was paid until now, as far as it is known."""
-    return str(session.cost)
+    spent = session.cost
+    if not spent.unknown:
+        return dollars(spent.usd)
+    count = say("{count} turn" if spent.unknown == 1 else "{count} turns", count=spent.unknown)
+    if spent.usd:
+        return say(
+            "at least {dollars} ({turns} of unknown cost)", dollars=dollars(spent.usd), turns=count
+        )
+    return say("unknown ({turns} of unknown cost)", turns=count)
 
 
 def status_facts(session: Session) -> list[tuple[str, str]]:
     """Return what the session's status says of costs; nothing where all of it was free."""
     spent, set_ = session.cost, session.budget
-    facts = [("cost", str(spent))] if spent.usd or spent.unknown else []
+    facts = [("cost", spent_text(session))] if spent.usd or spent.unknown else []
     if set_ is not None:
         left = max(set_.usd - spent.usd, amount(0))
-        facts.append(("budget", f"{dollars(set_.usd)}, {dollars(left)} left"))
+        facts.append(
+            ("budget", say("{dollars}, {left} left", dollars=dollars(set_.usd), left=dollars(left)))
+        )
     return facts
 
 
@@ -140,7 +151,7 @@ def answer_cost(answer: Answer, session: Session) -> str:
         Where there is a budget, a cost that is not known is told too.
     """
     if answer.cost is None:
-        return "" if session.budget is None else "cost unknown"
+        return "" if session.budget is None else say("cost unknown")
     return dollars(answer.cost) if answer.cost else ""
 
 

@@ -13,7 +13,7 @@ from agentcell.assets.preview import preview
 from agentcell.messages import MediaMessageBlock, ToolCall, content_text
 from agentcell.safe_text import as_html, as_literal, plain
 from agentcell_magics.sources import sources
-from agentcell_magics.wording import say
+from agentcell_magics.wording import say, word
 
 Bundle: TypeAlias = dict[str, Any]
 
@@ -80,12 +80,12 @@ def attachments(
     blocks, notes = tuple(blocks), tuple(notes)
     html, markdown, text = [], [], []
     for block in blocks:
-        what = block.asset.describe()
+        what = _described(block)
         html.append(f'<div dir="auto"><strong>{as_html(block.tag)}</strong> {as_html(what)}</div>')
         markdown.append(f"- **{as_literal(block.tag)}** {as_literal(what)}")
         text.append(f"{plain(block.tag)} {plain(what)}")
     for note in notes:
-        said = say("Note: {note}", note=note)
+        said = say("Note: {note}", note=word(note))
         html.append(f'<div dir="auto"><em>{as_html(said)}</em></div>')
         markdown.append(f"- *{as_literal(said)}*")
         text.append(plain(said))
@@ -103,7 +103,8 @@ def attachments(
 
 
 def line(said: str) -> Bundle:
-    """Return one quiet line."""
+    """Return one quiet line; a sentence without facts in it is translated here."""
+    said = word(said)
     return {
         "text/html": f'<div {_NO_MATHS} dir="auto" style="{_QUIET}">{as_html(said)}</div>',
         "text/markdown": f"*{as_literal(said)}*",
@@ -175,7 +176,8 @@ def tokens(usage: Usage | None) -> str:
 
 def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
     """Return a small table of names and values."""
-    facts = tuple((plain(name), value) for name, value in facts)
+    title = word(title)
+    facts = tuple((plain(word(name)), word(value)) for name, value in facts)
     cells = "".join(
         f'<tr><th style="text-align:left;padding-right:12px">{as_html(name)}</th>'
         f'<td dir="auto" style="text-align:left;white-space:pre-wrap">{as_html(value)}</td></tr>'
@@ -249,17 +251,22 @@ def call_text(call: ToolCall, longest: int) -> str:
 
 
 def _end_of(finished: ToolFinished) -> str:
-    seconds = say("{seconds} s", seconds=f"{finished.seconds:.1f}")
+    took = f"{finished.seconds:.1f}"  # of a recorded turn nothing: it would differ with each run
+    seconds = "" if took == "0.0" else f"{say('{seconds} s', seconds=took)} · "
     if not finished.is_error:
-        return f"{seconds} · {say('ok')}"
+        return f"{seconds}{say('ok')}"
     said = plain(content_text(finished.content)).removeprefix("Error: ").strip()
     first = said.splitlines()[0] if said else ""
     short = first if len(first) <= _LONGEST_CALL else f"{first[:_LONGEST_CALL]}…"
     if first.startswith("the call was not allowed"):
-        return f"{seconds} · {say('refused: {reason}', reason=short)}"
-    return f"{seconds} · {say('failed: {reason}', reason=short)}"
+        return f"{seconds}{say('refused: {reason}', reason=short)}"
+    return f"{seconds}{say('failed: {reason}', reason=short)}"
 
 
 def _hanging(value: str, columns: int) -> str:
     """Return a text whose further lines stand under its first."""
     return plain(value).replace("\n", "\n" + " " * columns)
+
+
+def _described(block: MediaMessageBlock) -> str:
+    return say(", ").join(map(word, block.asset.describe().split(", ")))

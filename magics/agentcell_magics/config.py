@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from traitlets import Bool, Enum, Float, Int, TraitError, TraitType, Unicode, validate
+from traitlets import Bool, Enum, Float, Int, TraitError, TraitType, Unicode, observe, validate
 from traitlets.config import Configurable
 from traitlets.config.loader import DeferredConfig
 
@@ -128,6 +128,12 @@ class AgentMagics(Configurable):
     ask_above = Amount(
         help="A question that is expected to cost more is asked about; else a tenth of the budget.",
     ).tag(config=True)
+    language = Unicode(
+        None,
+        allow_none=True,
+        help="The language of what the magics say: en, zh, one that add_language added, or auto,"
+        " by the kernel's environment (LANGUAGE, LC_ALL, LC_MESSAGES, LANG).",
+    ).tag(config=True)
     quiet = Bool(
         None, allow_none=True, help="Show the answer alone (-q); --no-quiet shows all in one cell."
     ).tag(config=True)
@@ -137,6 +143,7 @@ class AgentMagics(Configurable):
         "detail": "original",
         "pdf_as": "pdf",
         "history": "notebook",
+        "language": "auto",
         "budget": "off",
         "quiet": False,
     }
@@ -309,6 +316,24 @@ class AgentMagics(Configurable):
         if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
             raise TraitError(f"AgentMagics.{proposal['trait'].name} is {value!r}, no such number.")
         return value
+
+    @validate("language")
+    def _known_language(self, proposal: Any) -> Any:
+        from agentcell_magics import wording
+
+        value = proposal["value"]
+        if value is not None:
+            try:
+                wording.choose(value)
+            except ValueError as error:
+                raise TraitError(str(error)) from None
+        return value
+
+    @observe("language")
+    def _speak(self, change: Any) -> None:
+        from agentcell_magics import wording
+
+        wording.choose(change["new"] or wording.AUTO)
 
     @validate("model")
     def _no_blank_name(self, proposal: Any) -> Any:

@@ -11,6 +11,7 @@ from agentcell.dry_run import DryAttachment, DryMessage, DryRun
 from agentcell_magics import cards
 from agentcell_magics.approval import Mode
 from agentcell_magics.cards import Bundle
+from agentcell_magics.wording import say
 
 _LONGEST = 4_000
 """Characters of the question, and of the instructions, that are shown."""
@@ -64,8 +65,9 @@ def _facts(run: DryRun, approve: Mode | None) -> Iterator[tuple[str, str]]:
         yield (
             "tools",
             "\n".join(
-                f"{tool.name} ({_APPROVE[approve or ('ask' if tool.needs_approval else 'run')]})"
+                f"{tool.name} ({say(_APPROVE[mode])})"
                 for tool in run.tools
+                for mode in [approve or ("ask" if tool.needs_approval else "run")]
             ),
         )
     if run.schema:
@@ -73,7 +75,7 @@ def _facts(run: DryRun, approve: Mode | None) -> Iterator[tuple[str, str]]:
     for attachment in run.attachments[:_MOST_ATTACHMENTS]:
         yield attachment.tag, "\n".join(_attachment(attachment))
     if (more := len(run.attachments) - _MOST_ATTACHMENTS) > 0:
-        yield "attachments", f"{more:,} more"
+        yield "attachments", say("{count} more", count=f"{more:,}")
     yield from _messages(run)
     yield from _sums(run)
 
@@ -84,17 +86,18 @@ def _setting(name: str, value: Any) -> str:
 
 
 def _attachment(one: DryAttachment) -> Iterator[str]:
-    where = f"message {one.place}" + ("" if one.is_new else ", from before")
+    place = "message {number}" if one.is_new else "message {number}, from before"
+    where = say(place, number=one.place)
     yield f"{one.given} ({where})"
     if one.refusal:
-        yield f"refused: {one.refusal}"
+        yield say("refused: {reason}", reason=one.refusal)
         return
     sent = one.sent
     if sent == (one.given,) or not sent:
-        yield f"goes {_HOW[one.how]}"
+        yield say("goes {how}", how=say(_HOW[one.how]))
     else:
         pages = f"{len(sent)} × " if len(sent) > 1 else ""
-        yield f"goes {_HOW[one.how]}, {pages}{sent[0]}"
+        yield say("goes {how}, {what}", how=say(_HOW[one.how]), what=f"{pages}{sent[0]}")
     yield from one.notes
     if one.tokens is not None:
         yield str(one.tokens)
@@ -106,20 +109,27 @@ def _messages(run: DryRun) -> Iterator[tuple[str, str]]:
     if hidden:
         counts = [run.messages[n - 1].tokens for n in hidden]
         tokens = sum(count.tokens for count in counts if count is not None)
-        about = f", about {tokens:,} tokens" if tokens else ""
+        about = say(", about {count} tokens", count=f"{tokens:,}") if tokens else ""
         first, last = min(hidden), max(hidden)
-        yield f"messages {first} to {last}", f"{len(hidden):,} messages of earlier turns{about}"
+        yield (
+            say("messages {first} to {last}", first=first, last=last),
+            say("{count} messages of earlier turns{about}", count=f"{len(hidden):,}", about=about),
+        )
     for number, message in enumerate(run.messages, start=1):
         if number not in hidden:
-            yield f"message {number}", _message(message)
+            yield say("message {number}", number=number), _message(message)
 
 
 def _message(message: DryMessage) -> str:
     longest = _LONGEST_EARLIER if message.origin == "history" else _LONGEST
-    head = f"{message.role}, from before" if message.origin == "history" else message.role
+    head = (
+        say("{role}, from before", role=message.role)
+        if message.origin == "history"
+        else message.role
+    )
     said = [_cut(message.text, longest)] if message.text else []
     if message.calls:
-        said.append(f"calls {', '.join(message.calls)}")
+        said.append(say("calls {tools}", tools=", ".join(message.calls)))
     text = f"{head}: " + "\n".join(said)
     return f"{text}\n{message.tokens}" if message.tokens is not None else text
 
@@ -130,17 +140,33 @@ def _sums(run: DryRun) -> Iterator[tuple[str, str]]:
         for part in others:
             name = "for the provider" if part.kind == "thinking" else "for the tools"
             name = "for the schema" if part.name == "schema" else name
-            yield name, f"about {part.tokens:,} tokens ({part.low:,} to {part.high:,})"
+            yield (
+                name,
+                say(
+                    "about {count} tokens ({low} to {high})",
+                    count=f"{part.tokens:,}",
+                    low=f"{part.low:,}",
+                    high=f"{part.high:,}",
+                ),
+            )
         yield "all together", str(run.tokens)
         yield "cost", str(run.foreseen)
     if run.budget is not None:
         left = max(run.budget.usd - run.spent, run.budget.usd * 0)
-        verdict = "" if run.asks is None else "; you would be asked first"
-        yield "budget", f"{dollars(run.budget.usd)}, {dollars(left)} left{verdict}"
+        verdict = "" if run.asks is None else say("; you would be asked first")
+        yield (
+            "budget",
+            say("{dollars}, {left} left", dollars=dollars(run.budget.usd), left=dollars(left))
+            + verdict,
+        )
     if run.refusal is not None:
         yield "refused", run.refusal.problem
 
 
 def _cut(text: str, longest: int) -> str:
     more = len(text) - longest
-    return text if more <= 0 else f"{text[:longest]}… ({more:,} characters more)"
+    return (
+        text
+        if more <= 0
+        else text[:longest] + say("… ({count} characters more)", count=f"{more:,}")
+    )

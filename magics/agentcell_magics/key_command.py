@@ -13,6 +13,7 @@ from agentcell.errors import CellError
 from agentcell_magics import cards
 from agentcell_magics.key_prompt import can_ask, typed
 from agentcell_magics.live import show
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from agentcell.session import Session
@@ -72,10 +73,11 @@ def _show() -> None:
         found = keys.look(info.looked_at)
         if found.key is not None:
             said = found.key.place.rstrip(",")
-            said += " in the environment" if found.key.source == "environment" else ""
+            if found.key.source == "environment":
+                said = say("{variable} in the environment", variable=said)
         else:
-            places = ["the environment", *found.looked_at]
-            said = f"none; looked for in {', '.join(places)}"
+            places = ", ".join([say("the environment"), *found.looked_at])
+            said = say("none; looked for in {places}", places=places)
         facts.append((info.name, said))
     show(cards.rows("Where keys come from", facts))
 
@@ -91,21 +93,33 @@ def _keep(info: ProviderInfo) -> None:
     if not value:
         raise CellError("No key was typed.", fix="run the cell again, or leave it.")
     why_not = keys.keep(variable, value)
-    said = f"The key for {info.name} is kept in keyring, for this kernel and later ones."
+    said = say(
+        "The key for {name} is kept in keyring, for this kernel and later ones.", name=info.name
+    )
     if why_not:
-        said = f"The key for {info.name} is kept until the kernel stops: keyring {why_not}."
-        said += " pip install keyring lets it be kept longer." if "not installed" in why_not else ""
+        said = say(
+            "The key for {name} is kept until the kernel stops: keyring {why}.",
+            name=info.name,
+            why=why_not,
+        )
+        if "not installed" in why_not:
+            said += " " + say("pip install keyring lets it be kept longer.")
     if first := next((name for name in info.variables if os.environ.get(name, "").strip()), ""):
-        said += f" But {first} in the environment comes first."
+        said += " " + say("But {variable} in the environment comes first.", variable=first)
     show(cards.line(said))
 
 
 def _forget(info: ProviderInfo) -> None:
     was = {place for name in info.variables for place in keys.forget(name)}
     words = {"typed": "what was typed", "keyring": "keyring"}
-    places = " and ".join(words[place] for place in ("typed", "keyring") if place in was)
-    said = f"The key for {info.name} is forgotten, from {places}." if was else ""
-    said = said or f"No key for {info.name} was typed or kept in keyring."
+    places = say(" and ").join(say(words[place]) for place in ("typed", "keyring") if place in was)
+    said = say("No key for {name} was typed or kept in keyring.", name=info.name)
+    if was:
+        said = say("The key for {name} is forgotten, from {places}.", name=info.name, places=places)
     found = keys.look(info.looked_at)
-    said += f" {found.key.place} still holds one." if found.key is not None else ""
+    said += (
+        " " + say("{place} still holds one.", place=found.key.place)
+        if found.key is not None
+        else ""
+    )
     show(cards.line(said))

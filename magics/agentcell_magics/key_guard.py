@@ -113,10 +113,16 @@ def _literal(text: str) -> Literal | None:
 def _warn(found: Literal) -> None:
     from agentcell_magics import cards
     from agentcell_magics.live import show
+    from agentcell_magics.wording import say
 
     show(
         cards.line(
-            f"Line {found.line} holds {found.what}, written out: {_SAVED}. Delete it there;"
-            " `%agent key PROVIDER`, keyring or the environment keep a key out of it."
+            say(
+                "Line {line} holds {what}, written out: {saved}. Delete it there;"
+                " `%agent key PROVIDER`, keyring or the environment keep a key out of it.",
+                line=found.line,
+                what=found.what,
+                saved=say(_SAVED),
+            )
         )
     )

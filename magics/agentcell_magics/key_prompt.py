@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from agentcell_magics.cells import is_terminal
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -61,6 +62,6 @@ class KeyPrompt:
             from agentcell_magics import cards
             from agentcell_magics.live import show
 
-            said = "The key is kept until the kernel stops; "
-            show(cards.line(f"{said}%agent key {question.provider} keeps it longer."))
+            said = "The key is kept until the kernel stops; %agent key {provider} keeps it longer."
+            show(cards.line(say(said, provider=question.provider)))
         return value

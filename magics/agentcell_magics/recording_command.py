@@ -8,6 +8,7 @@ from agentcell.errors import CellError
 from agentcell_magics import cards
 from agentcell_magics.line import shown
 from agentcell_magics.live import show
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from agentcell.adapters.recording import Entry
@@ -33,7 +34,11 @@ def record(session: Session, arguments: list[str]) -> None:
         return
     session.recorder.use(file, "rerecord" if flags else "record")
     where = _file(session)
-    show(cards.line(f"Answers come from {where}; what it does not hold is asked and kept."))
+    show(
+        cards.line(
+            say("Answers come from {file}; what it does not hold is asked and kept.", file=where)
+        )
+    )
 
 
 def replay(session: Session, arguments: list[str]) -> None:
@@ -50,8 +55,10 @@ def replay(session: Session, arguments: list[str]) -> None:
         return
     asks = "--or-ask" in flags
     session.recorder.use(file, "auto" if asks else "replay", timing="--timing" in flags)
-    rest = "what it does not hold is asked" if asks else "nothing is asked"
-    show(cards.line(f"Answers come from {_file(session)}; {rest}."))
+    said = "Answers come from {file}; nothing is asked."
+    if asks:
+        said = "Answers come from {file}; what it does not hold is asked."
+    show(cards.line(say(said, file=_file(session))))
 
 
 def recording(session: Session, arguments: list[str]) -> None:
@@ -75,8 +82,10 @@ def recording(session: Session, arguments: list[str]) -> None:
         return
     if arguments:
         gone = used.prune()
-        answers = f"{gone} answer{'' if gone == 1 else 's'}"
-        show(cards.line(f"{answers} that nobody asked for taken out of {used.path}."))
+        said = "{count} answers that nobody asked for taken out of {file}."
+        if gone == 1:
+            said = "{count} answer that nobody asked for taken out of {file}."
+        show(cards.line(say(said, count=gone, file=used.path)))
         return
     unused = used.unused()
     facts = [

@@ -10,6 +10,7 @@ from agentcell_magics import cards
 from agentcell_magics.cells import cell_id, notebook_place
 from agentcell_magics.line import shown
 from agentcell_magics.live import show
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -61,14 +62,20 @@ def restore_notebook(session: Session, words: list[str]) -> None:
             fix="name it: %agent restore notebook FILE.ipynb.",
         )
     done = session.restore_saved(file, by_cell=has_lasting_ids(shell))
-    count = f"{done.turns:,} turn{'' if done.turns == 1 else 's'}"
-    said = f"{count} came from {file.name}, marked as imported."
+    said = say(
+        "{count} turn came from {file}, marked as imported."
+        if done.turns == 1
+        else "{count} turns came from {file}, marked as imported.",
+        count=f"{done.turns:,}",
+        file=file.name,
+    )
     if done.already:
-        said += f" {done.already:,} stay as they are here."
+        said += " " + say("{count} stay as they are here.", count=f"{done.already:,}")
     if done.missing:
         tags = ", ".join(done.missing[:_MOST_TAGS])
         more = len(done.missing) - _MOST_TAGS
-        said += f" No longer here: {tags}{f', and {more} more' if more > 0 else ''}."
+        tags += ", " + say("and {count} more", count=more) if more > 0 else ""
+        said += " " + say("No longer here: {tags}.", tags=tags)
     show(cards.line(said))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell_magics.cards import Bundle
+from agentcell_magics.wording import say, word
 
 LONGEST = 60_000
 """Characters of a request that a notebook keeps."""
@@ -22,7 +23,9 @@ def sent(request: str, title: str = "The request as sent") -> Bundle:
         What stands where it is folded.
     """
     more = len(request) - LONGEST
-    text = request if more <= 0 else f"{request[:LONGEST]}… ({more:,} characters more)"
+    title = word(title)
+    cut = say("… ({count} characters more)", count=f"{more:,}")
+    text = request if more <= 0 else request[:LONGEST] + cut
     text = plain(text)
     fence = "`" * max(3, _longest_run(text, "`") + 1)
     return {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Callable
+from pathlib import Path
 
 from agentcell.adapters.registry import models
 from agentcell.errors import CellError
 from agentcell.session import Session
 from agentcell_magics import cards
+from agentcell_magics.background import background
 from agentcell_magics.background_commands import cancel, show_running
 from agentcell_magics.budget_command import budget, status_facts
 from agentcell_magics.export_command import export
@@ -17,6 +20,7 @@ from agentcell_magics.key_command import key_command
 from agentcell_magics.line import HELP_WORDS, shown, tokens
 from agentcell_magics.live import show
 from agentcell_magics.recording_command import record, recording, replay
+from agentcell_magics.wording import say
 
 
 def run_command(session: Session, line: str) -> None:
@@ -62,14 +66,29 @@ def _status(session: Session, arguments: list[str]) -> None:
     if counted := cards.tokens(session.usage):
         facts.append(("tokens", counted))
     facts += status_facts(session)
+    if count := len(background(session).running):
+        facts.append(("in the background", str(count)))
+    if session.recorder.mode != "off" and (used := session.recorder.file) is not None:
+        mode = say("{mode}, {file}", mode=session.recorder.mode, file=used.as_posix())
+        facts.append(("recording", mode))
+    facts.append(("history", _place(session)))
     if session.model.provider == "local":
         facts += _local_reader()
     show(cards.rows("agentcell", facts))
 
 
+def _place(session: Session) -> str:
+    folder = session.history.folder
+    if folder is None:
+        return say("in memory: it ends with the kernel")
+    with contextlib.suppress(ValueError):
+        folder = folder.relative_to(Path.cwd())
+    return folder.as_posix()
+
+
 def _counted(session: Session, conversation: str) -> str:
     count = len(session.conversation(conversation).turns)
-    return f"{count} turn{'' if count == 1 else 's'}"
+    return say("{count} turn", count=count) if count == 1 else say("{count} turns", count=count)
 
 
 def _local_reader() -> list[tuple[str, str]]:
@@ -91,7 +110,7 @@ def _model(session: Session, arguments: list[str]) -> None:
         )
     if arguments:
         session.model = arguments[0]
-    show(cards.line(f"Questions go to {session.model_name}."))
+    show(cards.line(say("Questions go to {model}.", model=session.model_name)))
 
 
 def _models(_: Session, arguments: list[str]) -> None:

@@ -20,6 +20,7 @@ from agentcell_magics import cards
 from agentcell_magics.budget_command import saved_cost, saved_usage
 from agentcell_magics.cells import running_source
 from agentcell_magics.live import LiveAnswer, show
+from agentcell_magics.wording import say
 
 MOST_TOOL_PICTURES = 12
 """As many pictures that tools return are shown in one cell."""
@@ -76,12 +77,22 @@ class TurnDisplay:
             case Retrying():
                 if self._has_ended:  # an answer that was no use, and not a service
                     self._held.clear()
-                    self.status(f"{event.reason}: asking again …")
+                    self.status(say("{reason}: asking again …", reason=event.reason))
                 else:
-                    self.status(f"{event.reason}: asking again in {event.wait:.0f} s …")
+                    self.status(
+                        say(
+                            "{reason}: asking again in {seconds} s …",
+                            reason=event.reason,
+                            seconds=f"{event.wait:.0f}",
+                        )
+                    )
             case Waiting():
-                seconds = "" if event.wait is None else f" for about {event.wait:.0f} s"
-                self.status(f"Waiting{seconds}: {event.reason} …")
+                if event.wait is None:
+                    self.status(say("Waiting: {reason} …", reason=event.reason))
+                else:
+                    seconds = f"{event.wait:.0f}"
+                    about = "Waiting for about {seconds} s: {reason} …"
+                    self.status(say(about, seconds=seconds, reason=event.reason))
             case ToolStarted():
                 self._start(event.call)
             case ToolFinished():
@@ -118,7 +129,7 @@ class TurnDisplay:
         self.calls.append(finished)
         self._tags += [block.tag for block in _blocks(finished)]
         if self._tools is not None:
-            self._tools.finish(finished, f"Asking {self._request.model.name} …")
+            self._tools.finish(finished, say("Asking {model} …", model=self._request.model.name))
 
     def _end_tools(self) -> None:
         """Show the last state of the tools' lines, and what they returned to be seen."""

@@ -1,7 +1,7 @@
 """An English sentence with its facts, to the same sentence in the reader's language.
 
-Every text of the magics passes through `say`. The English sentence is the key, so a language that
-lacks one shows it in English. Another language is a dict and one call::
+Every text of the magics passes through `say` or `word`. The English sentence is the key, so a
+language that lacks one shows it in English. Another language is a dict and one call::
 
     from agentcell_magics.wording import add_language
 
@@ -40,6 +40,17 @@ def say(template: str, /, **facts: object) -> str:
     """
     table = _tables.get(language(), {})
     return table.get(template, template).format(**facts)
+
+
+def word(text: str) -> str:
+    """Return a sentence without names in braces, or whatever else it is as it is.
+
+    Parameters
+    ----------
+    text
+        In English.
+    """
+    return _tables.get(language(), {}).get(text, text)
 
 
 def language() -> str:
