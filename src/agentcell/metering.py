@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -69,6 +70,15 @@ class Ledger:
         """Let other questions know what a turn is expected to cost."""
         with self.lock:
             self._expected[turn_id] = usd
+
+    @contextlib.contextmanager
+    def unless_broken_off(self, turn_id: str) -> Iterator[None]:
+        """Let what is expected of a turn stand only if what is done within comes to its end."""
+        try:
+            yield
+        except BaseException:
+            self._expected.pop(turn_id, None)
+            raise
 
     def book(self, turn_id: str, spent: Spent) -> None:
         """Keep what a turn cost; a second time for the same turn changes nothing more."""
@@ -138,20 +148,22 @@ class Meter:
         Stopped
             If the person says no.
         """
-        asked = self._asked_about(ask)
-        if asked is not None and self._confirm is not None:
-            said = self._confirm(asked)
-            if inspect.isawaitable(said):
-                said = LOOP.run(_awaited(said))
-            self._go_on(asked, said)
+        with self._ledger.unless_broken_off(self._turn_id):
+            asked = self._asked_about(ask)
+            if asked is not None and self._confirm is not None:
+                said = self._confirm(asked)
+                if inspect.isawaitable(said):
+                    said = LOOP.run(_awaited(said))
+                self._go_on(asked, said)
 
     async def aadmit(self, ask: Callable[[], Ask]) -> None:
         """Like `admit`; a sync `confirm` runs in a thread."""
-        asked = self._asked_about(ask)
-        if asked is not None and (confirm := self._confirm) is not None:
-            is_async = inspect.iscoroutinefunction(confirm)
-            said = await confirm(asked) if is_async else await asyncio.to_thread(confirm, asked)
-            self._go_on(asked, said)
+        with self._ledger.unless_broken_off(self._turn_id):
+            asked = self._asked_about(ask)
+            if asked is not None and (confirm := self._confirm) is not None:
+                is_async = inspect.iscoroutinefunction(confirm)
+                said = await confirm(asked) if is_async else await asyncio.to_thread(confirm, asked)
+                self._go_on(asked, said)
 
     def _asked_about(self, ask: Callable[[], Ask]) -> CostQuestion | None:
         if self._budget() is None:
