@@ -8,9 +8,7 @@ import copy
 import pickle
 import threading
 import time
-from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -129,18 +127,23 @@ def test_the_providers_count_takes_the_place_of_the_estimate() -> None:
 class Watched(OpenAIModel):
     """Counts how many of its kind are under way."""
 
-    running: ClassVar[int] = 0
+    sending: ClassVar[int] = 0
+    answers: ClassVar[list[Any]] = []
     most: ClassVar[int] = 0
 
-    async def _attempt(self, prepared: Any) -> AsyncGenerator[Any]:
-        Watched.running += 1
-        Watched.most = max(Watched.most, Watched.running)
+    @classmethod
+    def running(cls) -> int:
+        return cls.sending + sum(not answer.is_closed for answer in cls.answers)
+
+    async def send(self, prepared: Any) -> Any:
+        Watched.sending += 1
+        Watched.most = max(Watched.most, self.running())
         try:
-            async with aclosing(super()._attempt(prepared)) as attempt:
-                async for events in attempt:
-                    yield events
+            answer = await super().send(prepared)
+            Watched.answers.append(answer)
         finally:
-            Watched.running -= 1
+            Watched.sending -= 1
+        return answer
 
 
 def test_no_more_run_at_once_than_allowed_over_models_and_threads() -> None:
@@ -151,7 +154,7 @@ def test_no_more_run_at_once_than_allowed_over_models_and_threads() -> None:
             answers = list(pool.map(lambda model: model.invoke(HI)["content"], models))
 
     assert answers == ["ab"] * 32
-    assert (Watched.most, Watched.running) == (3, 0)
+    assert (Watched.most, Watched.running()) == (3, 0)
 
 
 def test_a_wait_is_seen_by_who_reads_the_answer() -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcell.adapters import failures
+from agentcell.adapters.broken_connections import broken
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event
 from agentcell.adapters.failures import Origin
@@ -192,45 +193,6 @@ async def _drain(pieces: AsyncGenerator[bytes]) -> None:
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in pieces:
                 pass
-
-
-def broken(  # noqa: PLR0911 (one for each way)
-    error: Exception,
-    origin: Origin,
-    timeouts: Timeouts,
-    limit: float,
-    said: int | None = None,
-) -> ModelError:
-    """Return our error for the client's own, about a connection or a body.
-
-    Parameters
-    ----------
-    limit
-        Seconds of silence that were allowed.
-    said
-        Characters of the answer that had come; None if it had not begun.
-    """
-    import httpx2
-
-    if isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout)):
-        reason = f"it did not stand within {timeouts.connect:g} seconds"
-        return failures.not_reached(origin, reason, timed_out=True)
-    if isinstance(error, (httpx2.ReadTimeout, httpx2.WriteTimeout)):
-        return failures.silent(origin, limit)
-    if isinstance(error, httpx2.LocalProtocolError):
-        return failures.not_sendable(origin, str(error))
-    if isinstance(error, httpx2.DecodingError):
-        return failures.no_answer(origin, "a body that cannot be unpacked")
-    if said is not None:
-        return failures.truncated(origin, said)
-    reason = failures.redacted(str(error), *origin.hidden) or type(error).__name__
-    if isinstance(error, httpx2.ProxyError):
-        return failures.proxy_refused(origin, reason)
-    if isinstance(error, httpx2.ConnectError):
-        return failures.not_reached(origin, reason)
-    if isinstance(error, (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol)):
-        return failures.no_answer(origin, f"a redirect that leads nowhere ({reason})")
-    return failures.broken_off(origin, reason)
 
 
 def _shown(data: bytes) -> str:

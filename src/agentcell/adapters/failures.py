@@ -7,7 +7,6 @@ taken out of it, before it becomes a message.
 from __future__ import annotations
 
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -32,7 +31,6 @@ from agentcell.adapters.retry import retry_after_seconds
 from agentcell.errors import (
     AuthenticationError,
     BadRequest,
-    ConnectionFailed,
     ContentFiltered,
     ModelError,
     Overloaded,
@@ -48,8 +46,6 @@ from agentcell.keys.traces import without_traces
 
 _LONGEST_MESSAGE = 300
 """Characters of a service's own message that are shown."""
-
-_LASTING = re.compile(r"CERTIFICATE|SSL|not known|nodename|No address|getaddrinfo", re.IGNORECASE)
 
 _RETRYABLE = {408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 
@@ -179,62 +175,6 @@ def truncated(origin: Origin, after: int) -> ModelError:
         " end marker.",
         "run the cell again.",
         retryable=True,
-    )
-
-
-def silent(origin: Origin, seconds: float) -> ModelError:
-    """Return the error about a service that said nothing for so long."""
-    return origin.error(
-        Timeout,
-        f"{origin.name} said nothing for {seconds:g} seconds.",
-        "run the cell again, or make the model with a longer timeout.",
-        retryable=True,
-    )
-
-
-def not_reached(origin: Origin, reason: str, *, timed_out: bool = False) -> ModelError:
-    """Return the error about a connection that did not come about, or broke before an answer."""
-    kind = Timeout if timed_out else ConnectionFailed
-    problem = f"No connection to {origin.name} at {one_line(origin.address)}: {one_line(reason)}"
-    fix = "check that you are online and that the address is right."
-    if not origin.is_local and (names := _proxies()):
-        fix = f"check that you are online, the address, and the proxy in {' and '.join(names)}."
-    if origin.is_local:
-        fix = "start the server there, or give its address with base_url=…"
-    # Nobody listens on this machine, no such host, a certificate that is not trusted: waiting a
-    # second changes none of them.
-    lasting = (origin.is_local and not timed_out) or _LASTING.search(reason) is not None
-    return origin.error(kind, problem, fix, retryable=not lasting)
-
-
-def _proxies() -> list[str]:
-    """Return the variables that name a proxy."""
-    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
-    return [name for name in names if os.environ.get(name) or os.environ.get(name.lower())]
-
-
-def proxy_refused(origin: Origin, reason: str) -> ModelError:
-    """Return the error about a proxy that lets nothing through to the service."""
-    return origin.error(
-        ConnectionFailed,
-        f"The proxy on the way to {origin.name} at {one_line(origin.address)} refused:"
-        f" {one_line(reason)}",
-        "check the address, user and password in HTTPS_PROXY or ALL_PROXY, or except the"
-        " service's host in NO_PROXY.",
-        retryable=re.match("5[0-9][0-9]", reason) is not None,
-    )
-
-
-def broken_off(origin: Origin, reason: str) -> ModelError:
-    """Return the error about a connection that broke before an answer began."""
-    return origin.error(
-        ConnectionFailed,
-        f"The connection to {origin.name} broke before an answer came: {one_line(reason)}",
-        "run the cell again.",
-        retryable=True,
-        # At once: most often the service had just given up a connection that was kept open. (Seen
-        # of llama.cpp's server after each streamed answer.)
-        retry_after=0.0,
     )
 
 

@@ -26,7 +26,7 @@ from agentcell.adapters.gemini_decoder import GeminiDecoder
 from agentcell.adapters.gemini_encoder import encode
 from agentcell.adapters.gemini_settings import instead_of, is_older
 from agentcell.adapters.model import ModelCapabilities
-from agentcell.adapters.remote import Prepared
+from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.request import read_request
 from agentcell.adapters.transport import post, refusal
 from agentcell.adapters.upload_gemini import GeminiUploads
@@ -96,7 +96,7 @@ class GeminiModel(GeminiUploads):
         # No other host is to get the question: files that it names are only at this one.
         answer = await post(
             prepared,
-            self._address(origin.address),
+            self.address_at(origin.address),
             {"x-goog-api-key": origin.key},
             may_leave=False,
         )
@@ -110,6 +110,13 @@ class GeminiModel(GeminiUploads):
             raise failure from error
         raise failure  # for httpx2 a 1xx is none
 
-    def _address(self, base_url: str) -> str:
+    def address_at(self, base_url: str) -> str:
+        """Return where requests go to.
+
+        Parameters
+        ----------
+        base_url
+            The service's, with or without a version.
+        """
         name = self.model_name if "/" in self.model_name else f"models/{self.model_name}"
         return joined(versioned(base_url), f"/{quote(name)}:streamGenerateContent?alt=sse")

@@ -23,7 +23,7 @@ from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, Too
 
 if TYPE_CHECKING:
     from agentcell.adapters.model import Model
-    from agentcell.adapters.remote import Prepared
+    from agentcell.adapters.prepared import Prepared
 
 LOGGER = logging.getLogger("agentcell.requests")
 INFO = logging.INFO

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
+from agentcell.adapters.known_providers import ProviderInfo
 from agentcell.adapters.model import Model
-from agentcell.adapters.registry import ProviderInfo, default_name, locate, resolve
+from agentcell.adapters.registry import default_name, locate, resolve
 
 
 class ModelsByName:

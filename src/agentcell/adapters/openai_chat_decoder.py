@@ -79,6 +79,7 @@ class ChatDecoder:
     def document(self, document: Any) -> list[Event]:
         """Return what an answer says that came whole."""
         choice = document["choices"][0]
+        self._begun = True
         self._head = {key: document[key] for key in ("id", "created", "model") if key in document}
         self._usage = document.get("usage")
         events = list(self._delta(choice["message"]))

@@ -1,4 +1,4 @@
-"""What the two models that speak a protocol of OpenAI's have in common: its client."""
+"""What the two models that speak a protocol of OpenAI's have in common: its accounts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_openai(url: str) -> bool:
 
 
 class OpenAIProtocolModel(SdkModel):
-    """One model that is reached through OpenAI's client."""
+    """One model that is asked as OpenAI's client would ask it."""
 
     package = "openai"
     key_variable = "OPENAI_API_KEY"

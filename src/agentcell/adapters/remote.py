@@ -1,51 +1,37 @@
 """Messages, to the events of a service's answer: what all models behind HTTP have in common.
 
 A subclass says what goes out (`encode`), what comes back (`decoder`) and how it is sent (`send`).
-This class owns the retries and turns every failure into one of our errors.
+How often that is tried is told in `attempts`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentcell import keys
-from agentcell.adapters import addresses, failures, logs
-from agentcell.adapters.answer import Decoder, read_answer
+from agentcell.adapters import addresses, failures
+from agentcell.adapters.answer import Decoder
+from agentcell.adapters.attempts import answered
 from agentcell.adapters.body import Body, written
 from agentcell.adapters.connection import Timeouts
-from agentcell.adapters.events import Event, Retrying
+from agentcell.adapters.events import Event
 from agentcell.adapters.extras import check_headers, checked, merged, secrets_of
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.rate_limits import Place, RateLimits
 from agentcell.adapters.retry import RetryPolicy
-from agentcell.errors import AgentcellError, AuthenticationError, ModelError, Unsupported
+from agentcell.errors import AgentcellError, Unsupported
 from agentcell.keys import Key
 from agentcell.messages import Message
 
 if TYPE_CHECKING:
     import httpx2
 
-_FORBIDDEN = 403
-"""The status of a key that is right, but not for this."""
-
 _PLACES = ("sent", "user", "refused")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """One request, checked and ready to be sent as often as need be."""
-
-    body: Body
-    headers: Mapping[str, str]
-    timeouts: Timeouts
-    policy: RetryPolicy
-    origin: Origin
 
 
 class RemoteModel(Model):
@@ -239,60 +225,11 @@ class RemoteModel(Model):
         with contextlib.suppress(AgentcellError):  # raised again where the answer is awaited
             # Here, since only the caller's thread can show a question to the person.
             self._found_key(may_ask=True)
-        return self._answered(messages, tools, settings, kwargs)
-
-    async def _answered(
-        self,
-        messages: list[Message],
-        tools: list[dict[str, Any]] | None,
-        settings: Mapping[str, Any] | None,
-        options: dict[str, Any],
-    ) -> AsyncGenerator[Event]:
-        prepared = self._prepare(messages, tools, settings, options)
-        began = False
-        retries, waited = 0, 0.0
-        while True:
-            place = self._place(messages, tools, settings)
-            try:
-                if place is not None and not place.granted:
-                    held = place.waiting()
-                    logs.tell_wait(prepared, held.wait, held.reason)
-                    yield held
-                    await place.wait()
-                answer = self._watched(prepared, retries + 1, place)
-                async with contextlib.aclosing(answer) as attempt:
-                    async for events in attempt:
-                        for event in events:
-                            began = True
-                            yield event
-            except ModelError as error:
-                if isinstance(error, AuthenticationError) and error.status != _FORBIDDEN:
-                    keys.refused(prepared.origin.key)  # another may be there by now
-                wait = None if began else prepared.policy.wait(error, retries, waited)
-                if wait is None:
-                    raise
-                reason = error.problem
-            else:
-                return
-            finally:
-                if place is not None:
-                    place.leave()
-            retries, waited = retries + 1, waited + wait
-            logs.tell_retry(prepared, retries + 1, wait, reason)
-            yield Retrying(retries + 1, wait, reason)
-            await asyncio.sleep(wait)
-
-    def _watched(
-        self, prepared: Prepared, number: int, place: Place | None
-    ) -> AsyncGenerator[Iterable[Event]]:
-        """Return an attempt, told in the log and counted by the limits where there are any."""
-        attempt = self._attempt(prepared)
-        if place is not None:
-            attempt = place.counting(attempt)
-        if logs.LOGGER.isEnabledFor(logs.INFO):
-            logs.tell_request(prepared, self._address(prepared.origin.address), number)
-            attempt = logs.told(attempt, prepared)
-        return attempt
+        return answered(
+            self,
+            lambda: self._prepare(messages, tools, settings, kwargs),
+            lambda: self._place(messages, tools, settings),
+        )
 
     def _place(
         self,
@@ -310,22 +247,6 @@ class RemoteModel(Model):
         found = estimate_tokens(messages, self, tools=tools, settings=settings, read_pdfs=False)
         return self._limits.ask(found.tokens)
 
-    async def _attempt(self, prepared: Prepared) -> AsyncGenerator[Iterable[Event]]:
-        """Send once; yield what each event of the answer says."""
-        response = await self.send(prepared)
-        try:
-            # The client reads this for each piece of the body, so from here on it means silence.
-            response.request.extensions["timeout"]["read"] = prepared.timeouts.silence
-            request_id = failures.request_id_of(response.headers)
-            origin = prepared.origin.with_request_id(request_id)
-            async with contextlib.aclosing(
-                read_answer(response, self.decoder(origin), origin, prepared.timeouts)
-            ) as answer:
-                async for events in answer:
-                    yield events
-        finally:
-            await response.aclose()
-
     def as_sent(
         self,
         messages: list[Message],
@@ -339,15 +260,21 @@ class RemoteModel(Model):
         messages, tools, settings
             See `Model.invoke`; so are the errors.
         """
-        return self._address(self.base_url), self._body(messages, tools, settings, {})
+        return self.address_at(self.base_url), self._body(messages, tools, settings, {})
 
     def own_keys(self) -> tuple[str, ...]:
         """Return the keys that must not be shown; none is asked for."""
         others = secrets_of(self._extra_headers, self._given_url or "")
         return (self._given_key, *others) if self._given_key else others
 
-    def _address(self, base_url: str) -> str:
-        """Return where requests go to."""
+    def address_at(self, base_url: str) -> str:
+        """Return where requests go to.
+
+        Parameters
+        ----------
+        base_url
+            The service's.
+        """
         return addresses.joined(base_url, self.path)
 
     def _body(

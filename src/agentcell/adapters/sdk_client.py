@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from agentcell.adapters import addresses, failures
-from agentcell.adapters.answer import broken
+from agentcell.adapters.broken_connections import broken, broken_off
 from agentcell.adapters.connection import shared_client
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.remote import Prepared, RemoteModel
+from agentcell.adapters.prepared import Prepared
+from agentcell.adapters.remote import RemoteModel
 from agentcell.adapters.transport import post, refusal
 from agentcell.errors import ModelError
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class SdkModel(RemoteModel):
-    """One model that is reached through its vendor's client."""
+    """One model that is asked as its vendor's client would ask it, and shares its accounts."""
 
     package: ClassVar[str] = ""
     """The name of the vendor's package."""
@@ -66,7 +67,7 @@ class SdkModel(RemoteModel):
             headers = await self._client_headers(prepared)
         else:
             headers = {"authorization": f"Bearer {origin.key}", **self.protocol_headers}
-        answer = await post(prepared, self._address(origin.address), headers)
+        answer = await post(prepared, self.address_at(origin.address), headers)
         if answer.is_success:
             return answer
         failure, read = await refusal(answer, prepared)
@@ -218,7 +219,7 @@ def _failure(error: Exception, prepared: Prepared, sdk: Any) -> ModelError:
     if isinstance(cause, httpx2.HTTPError):
         timeouts = prepared.timeouts
         return broken(cause, origin, timeouts, timeouts.first_byte)
-    return failures.broken_off(origin, failures.redacted(str(error), *origin.hidden))
+    return broken_off(origin, failures.redacted(str(error), *origin.hidden))
 
 
 def _redact(error: BaseException, origin: Origin) -> None:

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from agentcell.adapters import failures
-from agentcell.adapters.answer import broken
+from agentcell.adapters.broken_connections import broken
 from agentcell.adapters.connection import shared_client
 from agentcell.errors import ConnectionFailed, ModelError
 
 if TYPE_CHECKING:
     import httpx2
 
-    from agentcell.adapters.remote import Prepared
+    from agentcell.adapters.prepared import Prepared
 
 
 MOST_REDIRECTS = 5

@@ -11,7 +11,7 @@ from typing import TypeVar
 from agentcell.adapters import failures
 from agentcell.adapters.events import Retrying
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.remote import Prepared
+from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.upload_store import Upload
 from agentcell.assets.asset import MediaAsset
 from agentcell.errors import ModelError, TooLarge

@@ -17,10 +17,10 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from agentcell.adapters import failures
 from agentcell.adapters.addresses import host_of, joined
-from agentcell.adapters.answer import broken
+from agentcell.adapters.broken_connections import broken
 from agentcell.adapters.connection import shared_client
 from agentcell.adapters.gemini_address import uploading, versioned
-from agentcell.adapters.remote import Prepared
+from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.upload_failures import tried
 from agentcell.adapters.upload_form import (
     KEPT_SECONDS,

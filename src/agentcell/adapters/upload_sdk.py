@@ -7,7 +7,7 @@ from typing import IO, Any, ClassVar
 
 from agentcell.adapters import failures
 from agentcell.adapters.openai_client import is_openai
-from agentcell.adapters.remote import Prepared
+from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.sdk_client import SdkModel
 from agentcell.adapters.upload_form import (
     KEPT_SECONDS,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentcell.adapters.events import Retrying
-from agentcell.adapters.remote import Prepared
+from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.upload_failures import about, tried
 from agentcell.adapters.upload_store import UPLOADS, Upload, account_of, kept
 from agentcell.assets.asset import MediaAsset

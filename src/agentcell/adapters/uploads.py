@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 from agentcell.adapters.body import Body
 from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.outgoing import Outgoing
-from agentcell.adapters.remote import Prepared, RemoteModel
+from agentcell.adapters.prepared import Prepared
+from agentcell.adapters.remote import RemoteModel
 from agentcell.adapters.upload_choice import choose, with_notes
 from agentcell.adapters.upload_failures import gone, tried
 from agentcell.adapters.upload_form import KEPT_SECONDS
