@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import logging
 import socket
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from agentcell.adapters.anthropic import AnthropicModel
 from agentcell.adapters.extras import secrets_of
@@ -21,7 +23,8 @@ from agentcell.adapters.logs import request_as_sent
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.adapters.remote import RemoteModel
-from agentcell.errors import BadRequest, ConnectionFailed
+from agentcell.assets.asset import ImageAsset
+from agentcell.errors import BadRequest, ConnectionFailed, ServiceError
 from agentcell.testing import (
     AnthropicServer,
     ChatServer,
@@ -116,15 +119,19 @@ def test_a_proxy_that_refuses_is_named_as_what_it_is(
 
 
 @contextlib.contextmanager
-def refusing_proxy(status: int) -> Iterator[int]:
-    """Serve one request to be let through, with a refusal; yield the port."""
+def refusing_proxy(status: int, *headers: str) -> Iterator[int]:
+    """Serve one request, with a refusal; yield the port."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def refuse() -> None:
         connection, _ = listener.accept()
         with connection:
-            connection.recv(65536)
-            connection.sendall(f"HTTP/1.1 {status} No\r\ncontent-length: 0\r\n\r\n".encode())
+            connection.settimeout(0.3)
+            with contextlib.suppress(TimeoutError):
+                while connection.recv(65536):
+                    pass
+            lines = [f"HTTP/1.1 {status} No", *headers, "content-length: 0", "", ""]
+            connection.sendall("\r\n".join(lines).encode())
 
     thread = threading.Thread(target=refuse)
     thread.start()
@@ -163,3 +170,16 @@ def test_an_environment_that_allows_no_connection_is_an_error_of_the_model_that_
     assert (caught.value.provider, caught.value.model) == ("openai", "m")
     assert variable in caught.value.fix
     assert "rumpel" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("model", [OpenAIModel, AnthropicModel, GeminiModel])
+def test_an_upload_is_not_sent_on_to_another_host(model: type[RemoteModel]) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (9, 9), "teal").save(picture, "PNG")
+    question = [{"role": "user", "content": ImageAsset.from_bytes(picture.getvalue())}]
+    with refusing_proxy(307, "location: http://127.0.0.1:9/elsewhere") as port:
+        asked = model("m", KEY, f"http://127.0.0.1:{port}/v1", upload="always", max_retries=0)
+        with pytest.raises(ServiceError, match=r"sends on to http://127\.0\.0\.1:9") as caught:
+            asked.invoke(question)
+
+    assert caught.value.status == 307

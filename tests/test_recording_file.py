@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
 import threading
@@ -184,6 +186,16 @@ def test_a_link_stays_a_link_and_a_file_keeps_its_rights(tmp_path: Path) -> None
     assert link.is_symlink()
     assert replayed(path, "d") == "four"
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_recording_model_is_copied_and_pickled_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    recorded(path)
+    model = RecordingModel(FakeModel("live"), path, "replay")
+    pickled = pickle.loads(pickle.dumps(model))  # noqa: S301 (made a moment ago)
+    for other in (copy.copy(model), copy.deepcopy(model), pickled):
+        assert other.invoke(ask("b"))["content"] == "two"
+        assert other.recording.path == path
 
 
 _RECORD = """

@@ -98,7 +98,7 @@ def _new_client() -> httpx2.AsyncClient:
 
     try:
         return httpx2.AsyncClient(
-            follow_redirects=True,
+            follow_redirects=False,  # `transport.post` does, and takes no secret along
             limits=httpx2.Limits(
                 max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_IDLE_CONNECTIONS
             ),

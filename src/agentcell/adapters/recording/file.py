@@ -17,7 +17,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from agentcell.adapters.file_lock import alone
 from agentcell.adapters.recording.entry import Entry
@@ -56,6 +56,15 @@ class Recording:
         self._used: set[str] = set()
         self._known: tuple[int, int, int] | None = None
         self._lock = threading.RLock()
+
+    def __copy__(self) -> Self:
+        return self  # a copied model keeps its answers in the same file
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_reopened, (type(self), self.path, self._redact))
 
     def __repr__(self) -> str:
         return f"Recording({str(self.path)[-80:]!r})"
@@ -253,6 +262,10 @@ class Recording:
                 f"The recording '{self.path}' cannot be written: {error.strerror or error}.",
                 fix="free some space, or choose a file and a folder that can be written.",
             ) from error
+
+
+def _reopened(kind: type[Recording], path: Path, redact: Callable[[str], str]) -> Recording:
+    return kind(path, redact=redact)
 
 
 def _state(path: Path) -> tuple[int, int, int]:
