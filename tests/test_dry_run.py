@@ -23,6 +23,7 @@ from agentcell import (
     NotebookHistory,
     OpenAIModel,
     PdfAsset,
+    RecordingModel,
     tool,
 )
 from agentcell.adapters.pricing import forget_price, set_price
@@ -204,6 +205,25 @@ def test_a_budget_says_what_would_happen() -> None:
     assert str(unknown.foreseen) == "cost unknown"
     free = dry(session, "x", model="local")
     assert (free.asks, str(free.foreseen)) == (None, "free")
+
+
+def test_what_a_recording_answers_costs_nothing_and_its_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    with ResponsesServer(Reply("27.95")) as server:
+        model = OpenAIModel("gpt-4.1", "k-12345678", server.url)
+        Session(RecordingModel(model, file, "record")).ask("hi")
+    before = file.read_bytes()
+    session = Session("openai/gpt-4.1")
+    session.budget = Budget(usd=0)
+    replayed = dry(session, "hi", model=RecordingModel(model, file, "auto"))
+    other = dry(session, "more", model=RecordingModel(model, file, "auto"))
+    session.recorder.use(file, "record")
+    dry(session, "hi")
+
+    assert (replayed.is_replayed, replayed.refusal) == (True, None)
+    assert not other.is_replayed
+    assert isinstance(other.refusal, BudgetExceeded)
+    assert file.read_bytes() == before
 
 
 def test_what_cannot_be_made_to_fit_is_the_error_of_a_dry_run() -> None:

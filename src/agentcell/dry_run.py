@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from agentcell.adapters.estimate import Estimate, EstimatePart, estimate_tokens, innermost
 from agentcell.adapters.logs import request_as_sent
 from agentcell.adapters.outgoing import Outgoing
+from agentcell.adapters.recording.model import RecordingModel
 from agentcell.adapters.uploads import UploadsFiles
 from agentcell.agents.exchange import Ask
 from agentcell.assets.asset import MediaAsset
@@ -117,6 +118,8 @@ class DryRun:
     ----------
     settings
         As the model's service would get them, by its own names.
+    is_replayed
+        Whether the answer would come from a recording, so that nobody is asked or paid.
     tokens
         The estimate of the whole request; None where the request could not be sent.
     foreseen
@@ -138,6 +141,7 @@ class DryRun:
     tools: tuple[DryTool, ...]
     schema: str
     settings: Mapping[str, Any]
+    is_replayed: bool
     tokens: Estimate | None
     foreseen: Foreseen
     budget: Budget | None
@@ -175,7 +179,10 @@ def dry_run(request: Request, ask: Ask, *, budget: Budget | None, spent: Decimal
         except AgentcellError as error:
             refusal = error
     asks = None
-    if budget is not None and refusal is None:
+    is_replayed = isinstance(request.model, RecordingModel) and request.model.is_answered(
+        ask.messages, ask.tools, ask.settings
+    )
+    if budget is not None and refusal is None and not is_replayed:
         try:
             asks = question(request.model.name, budget, spent, coming)
         except BudgetExceeded as error:
@@ -194,6 +201,7 @@ def dry_run(request: Request, ask: Ask, *, budget: Budget | None, spent: Decimal
         ),
         schema=request.schema.name if request.schema else "",
         settings=settings,
+        is_replayed=is_replayed,
         tokens=estimate,
         foreseen=coming,
         budget=budget,

@@ -480,7 +480,7 @@ class Session:
         UnknownModel, Unsupported
             If there is no such model, or it cannot take these attachments.
         """
-        chosen = self._asked_model(model)
+        chosen = self._asked_model(model, look=look)
         if fault := unsendable(system or ""):
             raise CellError(f"The instructions hold {fault}.", fix="type them anew.")
         known = self._attachments
@@ -696,7 +696,7 @@ class Session:
         value = request.schema.value_in(turn.answer) if request.schema and is_whole else None
         return Answer.of(turn, value)
 
-    def _asked_model(self, model: Model | str | None) -> Model:
+    def _asked_model(self, model: Model | str | None, *, look: bool = False) -> Model:
         """Return the model to ask, with the recording round it where one is in use.
 
         A recording knows who was asked where no cell names a model, so that a notebook replays
@@ -706,9 +706,10 @@ class Session:
             return self.recorder.around(model)
         recording = self.recorder.recording
         if recording is not None and model is None and self._models.default is None:
-            if self.recorder.mode in {"record", "rerecord"}:
+            if self.recorder.mode not in {"record", "rerecord"}:
+                model = recording.default_model or None
+            elif not look:  # what is only looked at changes no file
                 recording.default_model = self.model_name
-            model = recording.default_model or None
         return self.recorder.around(self._models.named(model))
 
     def _turn_id(self, model: Model, messages: list[Message]) -> str:
