@@ -22,6 +22,9 @@ _LINK = re.compile(
     r"(?:\s+\"[^\"\n]*\")?\s*\)"
 )
 _LINK_JOINT = re.compile(r"\](?=[(\[:])")
+_ADDRESS_JOINT = re.compile(r"((?:https?://|www\.)[^\s<>\]]{0,2000})\](?=[(\[:])", re.IGNORECASE)
+"""Hosts take a bare address with all that follows it up to a blank."""
+
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>\"'`]{1,2000})>")
 
 # Commands that give maths a link, a style or an address, and those that change what other
@@ -187,6 +190,7 @@ def _safe_words(text: str, *, has_pairs: bool) -> str:
     text = _LINK.sub(_shown_link, text)
     text = _TAG.sub("&lt;", text)
     text = _IMAGE.sub("&#33;", text)
+    text = _ADDRESS_JOINT.sub(r"\1 &#93;", text)
     text = _LINK_JOINT.sub("&#93;", text)
     text = _no_diagram(_LIVE_MATHS.sub("&#92;", text))
     return _DOLLARS.sub(_DOLLAR, text) if has_pairs else text
