@@ -137,3 +137,12 @@ def test_a_cell_speaks_chinese_and_leaves_names_numbers_and_answers_alone(
 
 NAMES = {"fake", "scripted", "main", "tokens", "agentcell"}
 """Names and units; they are the same in every language."""
+
+
+def test_an_error_keeps_its_sentence_and_its_frame_is_translated(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_line_magic("config", "AgentMagics.language = 'zh'")
+    shell.run_cell("%%agent\n \n")
+
+    assert "CellError: This %%agent cell is empty.\n解决办法: write" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentcell.errors import translate_frames
 from agentcell.keys.asking import on_missing
 from agentcell_magics.config import AgentMagics
 from agentcell_magics.key_guard import KeyWatch, guarded
@@ -94,6 +95,12 @@ class _Loaded:
         self.config.share(self.session)
 
 
+def _in_the_readers_language(frame: str) -> str:
+    from agentcell_magics.wording import word
+
+    return word(frame)
+
+
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Run by `%load_ext agentcell`: add the magics, Tab completion and `%config` to `shell`.
 
@@ -113,6 +120,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     loaded.typed.watch()
     loaded.key_watch.watch()
     on_missing(loaded.key_prompt)
+    translate_frames(_in_the_readers_language)
     if getattr(shell, "Completer", None) is not None:
         if loaded.matcher is None:
             from agentcell_magics.completion import matcher
@@ -130,6 +138,7 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     loaded.typed.stop()
     loaded.key_watch.stop()
     on_missing(None)
+    translate_frames(str)
     _remove(shell.input_transformers_cleanup, loaded.agent_cell)
     _remove(shell.configurables, loaded.config)
     if getattr(shell, "Completer", None) is not None:

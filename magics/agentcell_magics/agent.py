@@ -39,6 +39,7 @@ from agentcell_magics.saved import recall
 from agentcell_magics.sent_card import sent
 from agentcell_magics.stale_marks import stale_marks
 from agentcell_magics.status import run_command
+from agentcell_magics.strip import strip
 from agentcell_magics.turn_display import TurnDisplay
 from agentcell_magics.wording import say
 
@@ -50,9 +51,6 @@ if TYPE_CHECKING:
 
 MOST_PICTURES = 12
 """As many previews a cell shows; the card below them names every attachment."""
-
-MOST_LARGE = 2
-"""Of more attachments than these, all previews are small."""
 
 
 @magics_class
@@ -190,14 +188,16 @@ class AskMagics(Magics):
             show(cards.attachments(question.blocks, asked, (*request.notes, *more)))
 
     def _show_pictures(self, request: Request) -> None:
-        """Show what is attached: large in the first cell that attaches it, small in others."""
+        """Show what is attached: several in a strip; one large where it is new, else small."""
         cell = request.turn.cell_id or request.id
-        blocks = request.question.blocks
-        for block in blocks[:MOST_PICTURES]:
-            first = self._shown_large.setdefault(block.fingerprint, cell) == cell
-            picture = cards.picture(block, small=not first or len(blocks) > MOST_LARGE)
-            if picture is not None:
-                show(*picture)
+        blocks = request.question.blocks[:MOST_PICTURES]
+        first = [self._shown_large.setdefault(one.fingerprint, cell) == cell for one in blocks]
+        if len(blocks) > 1:
+            picture = strip(blocks)
+        else:
+            picture = cards.picture(blocks[0], small=not first[0]) if blocks else None
+        if picture is not None:
+            show(*picture)
 
     def _unseen(self, request: Request) -> list[str]:
         """Return what to tell of earlier questions whose answers are still on their way."""

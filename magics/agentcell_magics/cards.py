@@ -39,6 +39,8 @@ _ENDS = {
 }
 
 
+_SHORT_NAME = 16
+
 _LONGEST_ASKED = 600
 """Characters of a question that a card shows."""
 
@@ -179,7 +181,7 @@ def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
     title = word(title)
     facts = tuple((plain(word(name)), word(value)) for name, value in facts)
     cells = "".join(
-        f'<tr><th style="text-align:left;padding-right:12px">{as_html(name)}</th>'
+        f'<tr><th style="text-align:left;padding-right:12px{_whole(name)}">{as_html(name)}</th>'
         f'<td dir="auto" style="text-align:left;white-space:pre-wrap">{as_html(value)}</td></tr>'
         for name, value in facts
     )
@@ -261,6 +263,11 @@ def _end_of(finished: ToolFinished) -> str:
     if first.startswith("the call was not allowed"):
         return f"{seconds}{say('refused: {reason}', reason=short)}"
     return f"{seconds}{say('failed: {reason}', reason=short)}"
+
+
+def _whole(name: str) -> str:
+    """Return the style that keeps a short name in one piece on a narrow screen."""
+    return ";white-space:nowrap" if len(name) <= _SHORT_NAME else ""
 
 
 def _hanging(value: str, columns: int) -> str:

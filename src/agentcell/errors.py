@@ -38,6 +38,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from decimal import Decimal
 
 _SHOWN = 240
@@ -83,7 +84,23 @@ class AgentcellError(Exception):
         # IPython prints these lines instead of the stack. (A subclass of IPython's
         # UsageError would not do: IPython tests `etype is UsageError`.)
         said = f"{type(self).__name__}: {_short(_readable(self.problem), _MOST_LINES)}"
-        return [f"{said}\nFix: {_short(_readable(self.fix), 3)}" if self.fix else said]
+        fix = f"{_frame('Fix')}: {_short(_readable(self.fix), 3)}"
+        return [f"{said}\n{fix}" if self.fix else said]
+
+
+_frame: Callable[[str], str] = str
+
+
+def translate_frames(by: Callable[[str], str]) -> None:
+    """Let the word before the way out be in the language of who reads it under a cell.
+
+    Parameters
+    ----------
+    by
+        Returns an English word in that language; ``str``: as it is.
+    """
+    global _frame  # noqa: PLW0603 (one reader)
+    _frame = by
 
 
 def _readable(text: str) -> str:

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from agentcell.testing import ChatServer, Reply
-from labkit import Notebook, OpenNotebook
+from labkit import Notebook, OpenNotebook, use_theme
 from traffic import SETUP
 
 LOGS_WHAT_IT_SENDS = """
@@ -88,3 +88,80 @@ SAID = "print(json.dumps(sent))"
 def told(notebook: Notebook, number: int) -> Any:
     """What a cell printed as JSON."""
     return json.loads(re.sub(r"\s+", " ", notebook.output(number).inner_text()))
+
+
+CARDS = r"""
+%load_ext agentcell
+%config AgentMagics.history = "memory"
+import numpy as np
+from PIL import Image
+from agentcell.adapters.events import *
+from agentcell.magics import current_session
+from agentcell.testing import FakeModel, Call
+
+def photo(width, height, color):
+    ramp = np.linspace(0, 1, width)[None, :, None] * np.ones((height, 1, 1))
+    return Image.fromarray((ramp * np.array(color) + 40).astype("uint8"))
+
+receipt, plan = photo(300, 420, (90, 160, 90)), photo(640, 300, (190, 90, 60))
+photo_3 = photo(400, 400, (60, 90, 200))
+def weather(town: str) -> str:
+    "Tell the weather of a town."
+    return f"{town}: rain, 12 °C " + "w" * 1600
+
+def broken(shelf: str) -> str:
+    "Look into a shelf."
+    raise KeyError(shelf)
+
+USAGE = Usage(input_tokens=1812, output_tokens=214, cached_tokens=1024)
+current_session().model = FakeModel(
+    [ThinkingDelta("First the receipt, then the plan.\nThe photo: nothing. " + "w" * 1600),
+     ToolCallDelta(index=0, id="1", name="weather", arguments='{"town": "Oslo"}'),
+     ToolCallDelta(index=1, id="2", name="broken", arguments='{"shelf": "top"}'),
+     Finished(reason="tool_calls")],
+    [TextDelta("The total on [receipt_1 Receipt] is **27.95**; it costs $5 and $6.\n\n"
+               "مرحبا بالعالم 🎉 合计金额为八十三元整，谢谢惠顾。\n\n"
+               "So \\( t = s + x \\), and \\[ \\sum_i x_i = \\frac{a}{b} \\]\n\n"
+               "```python\nprint('a < b')\n```\n"),
+     Citation(quote="TOTAL 27.95", tag="[receipt_1 Receipt]", page=1),
+     Citation(quote="", url="https://example.org/prices?year=2026", title="Prices of nails"),
+     USAGE, Finished(reason="length")])
+"""
+
+ASKED = """%%agent -T weather -T broken --approve run -i receipt="IMAGE:Receipt"
+What is the total on {receipt}, is it on {plan}, and what shows {photo_3}?"""
+
+OVERFLOWING = """area => [...area.querySelectorAll('.jp-OutputArea-output')].filter(
+    output => output.scrollWidth > output.clientWidth + 1).map(output => output.textContent)"""
+
+
+def test_a_whole_turn_reads_in_both_themes_and_on_a_phone(
+    open_notebook: OpenNotebook, page: Page
+) -> None:
+    notebook = open_notebook([CARDS, ASKED, "%agent", "%agent history"])
+    notebook.run_all()
+    size = page.viewport_size
+    assert size is not None
+    area = notebook.output(1)
+    area.locator("mjx-container").first.wait_for()
+    page.set_viewport_size({"width": 1280, "height": 1900})
+    for summary in area.locator("summary").all():
+        summary.click()
+    for theme in ("dark", "light"):
+        use_theme(page, theme)
+        notebook.cell(1).scroll_into_view_if_needed()
+        notebook.screenshot(f"display-{theme}")
+    notebook.command("application:toggle-left-area")
+    page.set_viewport_size({"width": 400, "height": 1900})
+    page.wait_for_timeout(300)
+    notebook.screenshot("display-narrow")
+    overflowing = [notebook.output(n).evaluate(OVERFLOWING) for n in (1, 2, 3)]
+    page.set_viewport_size(size)
+    notebook.command("application:toggle-left-area")
+
+    expect(area.locator("img")).to_have_count(1)
+    expect(area.locator("mjx-container")).to_have_count(2)
+    expect(area).to_contain_text("it costs $5 and $6")
+    expect(area).to_contain_text("Sources")
+    expect(area.locator("a[href]")).to_have_text("https://example.org/prices?year=2026")
+    assert overflowing == [[], [], []]
