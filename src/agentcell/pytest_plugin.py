@@ -52,10 +52,9 @@ def agentcell_recording(
     ``--agentcell-mode`` or ``AGENTCELL_MODE``, else ``replay``.
     """
     from agentcell.adapters.recording import Recording, RecordingModel
-    from agentcell.adapters.recording.recorder import without_keys
 
     test = Path(str(request.path))
-    recording = Recording(test.parent / "recordings" / f"{test.stem}.jsonl", redact=without_keys)
+    recording = Recording(test.parent / "recordings" / f"{test.stem}.jsonl")
 
     def recorded(model: Model | str) -> RecordingModel:
         return RecordingModel(model, recording, os.environ.get(_VARIABLE) or "replay")

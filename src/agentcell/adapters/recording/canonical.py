@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentcell.adapters.recording.content import named
 from agentcell.errors import ModelError
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
 
@@ -128,6 +129,6 @@ def _plain(value: Any, where: str) -> Any:
 def _without_content(text: str) -> str:
     found = _DATA.match(text)
     if found is None:
-        return text
+        return named(text)
     digest = hashlib.sha256(text[found.end() :].encode("utf-8", "surrogatepass")).hexdigest()
     return f"{found.group()}sha256:{digest}"

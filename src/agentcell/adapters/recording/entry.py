@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -18,6 +19,7 @@ from agentcell.adapters.events import (
     ToolCallDelta,
     Usage,
 )
+from agentcell.adapters.recording.content import has_content, put_back, taken_out
 from agentcell.errors import HistoryError, ModelError
 
 Timed = tuple[float, Event]
@@ -41,6 +43,10 @@ _FACTS = ("fix", "provider", "model", "status", "request_id", "retry_after", "re
 
 _LEFT_OUT = {"raw"}
 """The provider's raw response is for the moment; it may hold anything."""
+
+
+def _lost(digest: str, data: bytes) -> None:
+    """Keep nothing: for a look at a line that is not written anywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +81,13 @@ class Entry:
         """Whether the answer came to its own end."""
         return not self.stopped and self.error is None
 
-    def line(self) -> str:
+    def line(self, keep: Callable[[str, bytes], None] = _lost) -> str:
         """Return the entry as one line of JSON, without its end of line.
+
+        Parameters
+        ----------
+        keep
+            Is given each medium that the answer holds: its SHA-256 and its bytes.
 
         Raises
         ------
@@ -89,23 +100,32 @@ class Entry:
         if self.error is not None:
             record["error"] = dict(self.error)
         record["asked"] = self.asked
-        record["events"] = [_event_record(at, event) for at, event in joined(self.events)]
+        events = [_event_record(at, event) for at, event in joined(self.events)]
         try:
+            media: dict[str, bytes] = {}
+            record["events"] = taken_out(events, media.__setitem__)
+            for digest, data in sorted(media.items()):
+                record.setdefault("media", []).append(digest)
+                keep(digest, data)
             return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        except (TypeError, ValueError) as problem:
+        except (TypeError, ValueError, RecursionError) as problem:
             raise ModelError(
                 f"The answer cannot be written into a recording: {problem}.",
                 fix="let the adapter give texts, numbers, lists and dicts; or %agent record off.",
             ) from problem
 
     @classmethod
-    def of_line(cls, line: str, file: str = "") -> Entry:
+    def of_line(
+        cls, line: str, file: str = "", content: Callable[[str], bytes] | None = None
+    ) -> Entry:
         """Return the entry in a line.
 
         Parameters
         ----------
         file
             The recording's name, for the message of an error.
+        content
+            Returns the medium of a SHA-256; None: marks stay in the place of media.
 
         Raises
         ------
@@ -115,10 +135,13 @@ class Entry:
         try:
             record = json.loads(line)
             _check(record)
+            events = record["events"]
+            if content is not None and "media" in record:
+                events = put_back(events, {one: content(one) for one in record["media"]})
             return cls(
                 key=record["key"],
                 asked=record["asked"],
-                events=tuple(_event(item) for item in record["events"]),
+                events=tuple(_event(item) for item in events),
                 seconds=float(record["seconds"]),
                 stopped=bool(record.get("stopped")),
                 error=record.get("error"),
@@ -168,9 +191,11 @@ def error_record(error: ModelError) -> dict[str, Any]:
 def joined(events: Sequence[Timed]) -> list[Timed]:
     """Return `events` with pieces of text that came close together in one piece."""
     whole: list[Timed] = []
+    said = "".join(event.text for _, event in events if isinstance(event, TextDelta))
+    pause = math.inf if has_content(said) else PAUSE  # of a medium in pieces none is known as one
     for at, event in events:
         last_at, last = whole[-1] if whole else (0.0, None)
-        if at - last_at < PAUSE and (one := _one_piece(last, event)) is not None:
+        if at - last_at < pause and (one := _one_piece(last, event)) is not None:
             whole[-1] = (last_at, one)
         else:
             whole.append((at, event))

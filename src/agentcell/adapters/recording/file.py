@@ -20,7 +20,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from agentcell.adapters.file_lock import alone
+from agentcell.adapters.recording.content import digests
 from agentcell.adapters.recording.entry import Entry
+from agentcell.adapters.recording.media_folder import MediaFolder
+from agentcell.adapters.recording.no_keys import without_keys
 from agentcell.errors import HistoryError
 
 VERSION = 1
@@ -43,14 +46,16 @@ class Recording:
     path
         For example ``recordings/tutorial.jsonl``. Made with the first entry.
     redact
-        Takes what must not stand in the file, for example keys, out of each line.
+        Takes what must not stand in the file out of each line; by default every key that this
+        process knows.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], *, redact: Callable[[str], str] | None = None
     ) -> None:
         self.path = Path(path)
-        self._redact = redact or str
+        self._media = MediaFolder(self.path)
+        self._redact = redact or without_keys
         self._lines: dict[str, str] = {}
         self._about: dict[str, Any] = {}
         self._used: set[str] = set()
@@ -93,7 +98,7 @@ class Recording:
             if line is None:
                 return None
             self._used.add(key)
-        return Entry.of_line(line, self.path.name)
+        return Entry.of_line(line, self.path.name, self._media.read)
 
     def put(self, entry: Entry) -> None:
         """Keep an entry, over one of the same question. The file is written whole.
@@ -108,8 +113,10 @@ class Recording:
         HistoryError
             If the file cannot be written; it then stays as it was.
         """
-        line = self._redact(entry.line())
+        media: dict[str, bytes] = {}
+        line = self._redact(entry.line(media.__setitem__))
         with self._lock, self._alone():
+            self._media.write(media)
             self._read()
             self._used.add(entry.key)
             if self._lines.get(entry.key) != line:
@@ -158,6 +165,7 @@ class Recording:
             if gone:
                 self._lines = kept
                 self._write()
+                self._media.keep_only({one for line in kept.values() for one in digests(line)})
             return gone
 
     def _read(self) -> None:

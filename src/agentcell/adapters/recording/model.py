@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, closing
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from agentcell.adapters.events import Event, Finished, Waiting
+from agentcell.adapters.events import Event, Finished, Usage, Waiting
 from agentcell.adapters.model import Model
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.recording.canonical import canonical, key_of
@@ -20,8 +20,10 @@ from agentcell.adapters.recording.entry import Entry, Timed, error_record
 from agentcell.adapters.recording.file import Recording
 from agentcell.adapters.recording.miss import missed
 from agentcell.adapters.registry import resolve
+from agentcell.assets.limits import MediaLimits
 from agentcell.errors import ModelError
 from agentcell.messages import Message
+from agentcell.modality import FieldModality
 
 MODES = ("off", "record", "rerecord", "replay", "auto")
 """``record`` asks what the file does not answer and keeps it; ``rerecord`` asks everything once
@@ -30,6 +32,9 @@ it."""
 
 _REFUSED = (401, 403)
 """Answers that say something about a key, not about the question: never kept."""
+
+_NO_PART = ("timeout", "max_retries", "extra_headers")
+"""Options of a call that say how it is made, not what is asked; headers may hold keys."""
 
 
 class RecordingModel(Model):
@@ -72,6 +77,7 @@ class RecordingModel(Model):
         )
         self.provider = self.model.provider  # type: ignore[misc]  # it speaks for another
         self.media_limits = self.model.media_limits  # type: ignore[misc]
+        self.is_free = self.model.is_free  # type: ignore[misc]
         self.recording = recording if isinstance(recording, Recording) else Recording(recording)
         self.mode = mode
         self.timing = timing
@@ -86,6 +92,30 @@ class RecordingModel(Model):
             See `Model.ready`.
         """
         return self.model.ready(messages, **options)
+
+    def request_limits(self) -> MediaLimits:
+        """Return what one request of the model itself may hold."""
+        return self.model.request_limits()
+
+    def check_media(self, messages: list[Message]) -> None:
+        """Refuse what the model itself refuses.
+
+        Parameters
+        ----------
+        messages
+            See `Model.check_media`.
+        """
+        self.model.check_media(messages)
+
+    def check_source(self, modality: FieldModality, source: str, field_name: str) -> None:
+        """Refuse what the model itself refuses.
+
+        Parameters
+        ----------
+        modality, source, field_name
+            See `Model.check_source`.
+        """
+        self.model.check_source(modality, source, field_name)
 
     def stream(
         self,
@@ -109,7 +139,7 @@ class RecordingModel(Model):
         if self.mode == "off":
             yield from self.model.stream(messages, tools, settings, **kwargs)
             return
-        asked, entry = self._look_up(messages, tools, settings)
+        asked, entry = self._look_up(messages, tools, settings, kwargs)
         if entry is not None:
             passed = 0.0
             for at, event in entry.events:
@@ -140,7 +170,7 @@ class RecordingModel(Model):
             See `Model.invoke`.
         """
         asked, entry = (
-            ({}, None) if self.mode == "off" else self._look_up(messages, tools, settings)
+            ({}, None) if self.mode == "off" else self._look_up(messages, tools, settings, kwargs)
         )
         if entry is not None:
             passed = 0.0
@@ -177,7 +207,7 @@ class RecordingModel(Model):
         """
         if self.mode in {"off", "replay"}:
             return self.mode == "replay"
-        return self._look_up(messages, tools, settings)[1] is not None
+        return self._look_up(messages, tools, settings, {})[1] is not None
 
     def names(self, messages: list[Message]) -> Iterator[str]:
         """Yield names for what comes of `messages`: of the same question always the same.
@@ -196,10 +226,12 @@ class RecordingModel(Model):
         messages: list[Message],
         tools: list[dict[str, Any]] | None,
         settings: dict[str, Any] | None,
+        options: dict[str, Any],
     ) -> tuple[dict[str, Any], Entry | None]:
         """Return the question, and its entry if that is the answer."""
         merged = {**self.invoke_settings, **(settings or {})}
-        asked = canonical(self.name, messages, tools, merged)
+        own = {name: value for name, value in options.items() if name not in _NO_PART}
+        asked = canonical(self.name, messages, tools, {**own, **merged})
         key = key_of(asked)
         if self.mode == "rerecord" and key not in self._asked_again:
             return asked, None
@@ -211,28 +243,37 @@ class RecordingModel(Model):
         return asked, entry if entry is not None and entry.is_whole else None
 
     def _taking(self, asked: dict[str, Any]) -> _Taking:
-        keeps = self.mode != "auto"
-
         def keep(entry: Entry) -> None:
-            if keeps:
-                self._asked_again.add(entry.key)
-                self.recording.put(entry)
+            self._asked_again.add(entry.key)
+            self.recording.put(entry)
 
-        return _Taking(asked, keep)
+        return _Taking(self.model, asked, None if self.mode == "auto" else keep)
 
 
 class _Taking:
-    """Takes the events of one answer, and hands over the entry at its end, whatever that is."""
+    """Takes the events of one answer, and hands over the entry at its end, whatever that is.
 
-    def __init__(self, asked: dict[str, Any], keep: Any) -> None:
+    Where nothing is kept the events pass as they are.
+    """
+
+    def __init__(
+        self, model: Model, asked: dict[str, Any], keep: Callable[[Entry], None] | None
+    ) -> None:
+        self._model = model
+        self._usage: Usage | None = None
         self._asked = asked
         self._keep = keep
         self._events: list[Timed] = []
         self._began = time.monotonic()
 
     def take(self, event: Event) -> Event:
+        if self._keep is None:
+            return event
         at = self._seconds()
-        event = _timed(event, at)
+        if isinstance(event, Usage):
+            self._usage = event
+        elif isinstance(event, Finished):
+            event = replace(event, seconds=at, cost=self._cost())
         if not isinstance(event, Waiting):  # that is about this machine, not about the answer
             self._events.append((at, event))
         return event
@@ -241,6 +282,8 @@ class _Taking:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if self._keep is None:
+            return
         failure: dict[str, Any] | None = None
         if isinstance(error, ModelError):
             if error.status is None or error.status in _REFUSED:
@@ -254,18 +297,31 @@ class _Taking:
                 asked=self._asked,
                 events=tuple(self._events),
                 seconds=self._seconds(),
-                stopped=error is not None and failure is None,
+                # Who has the end of an answer may go without asking whether more comes.
+                stopped=error is not None and failure is None and not self._has_ended(),
                 error=failure,
             )
         )
+
+    def _cost(self) -> str:
+        """Return what the answer cost; empty where nobody knows."""
+        from agentcell.adapters.pricing import cost
+
+        price = cost(self._model, self._usage)
+        return "" if price is None else str(price.total)
+
+    def _has_ended(self) -> bool:
+        return bool(self._events) and isinstance(self._events[-1][1], Finished)
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self._began, 2)
 
 
 def _timed(event: Event, seconds: float) -> Event:
-    """Return the end of an answer with the time that it took, so that replays tell the same."""
-    return replace(event, seconds=seconds) if isinstance(event, Finished) else event
+    """Return an answer's end with the time that it took; what it says itself is told again."""
+    if isinstance(event, Finished) and event.seconds is None:
+        return replace(event, seconds=seconds)
+    return event
 
 
 def _end(entry: Entry, stopped: BaseException) -> None:

@@ -6,7 +6,6 @@ import os
 import threading
 from pathlib import Path
 
-from agentcell import keys
 from agentcell.adapters.model import Model
 from agentcell.adapters.recording.file import Recording
 from agentcell.adapters.recording.model import MODES, RecordingModel
@@ -17,9 +16,6 @@ MODE_VARIABLE = "AGENTCELL_MODE"
 
 FILE_VARIABLE = "AGENTCELL_RECORDING"
 """The recording where the notebook names none."""
-
-_SHORTEST = 8
-"""Characters of a key that is looked for: shorter ones are placeholders such as ``none``."""
 
 
 class Recorder:
@@ -111,7 +107,7 @@ class Recorder:
                 "No file of a recording is named, and this notebook's own name is not known.",
                 fix="name one, for example recordings/tutorial.jsonl.",
             )
-        return Recording(place, redact=without_keys)
+        return Recording(place)
 
 
 def checked_mode(mode: str, where: str = "The recording's mode") -> str:
@@ -128,11 +124,3 @@ def checked_mode(mode: str, where: str = "The recording's mode") -> str:
             fix=f"use one of these, or unset {MODE_VARIABLE}.",
         )
     return mode
-
-
-def without_keys(text: str) -> str:
-    """Return `text` without any key that this process knows."""
-    for value in keys.known().values():
-        if len(value) >= _SHORTEST:
-            text = text.replace(value, "[key]")
-    return text
