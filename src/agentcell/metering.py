@@ -245,9 +245,9 @@ class Meter:
         if isinstance(event, Usage):
             self._usage = event
         elif isinstance(event, Finished):
-            self._end_call(is_over=True)
+            self._end_call(is_over=True, recorded=event.cost)
 
-    def _end_call(self, *, is_over: bool) -> None:
+    def _end_call(self, *, is_over: bool, recorded: str | None = None) -> None:
         """Count what a call cost, if one is on its way.
 
         Parameters
@@ -255,14 +255,20 @@ class Meter:
         is_over
             Whether it came to an end, be it an error; if not, what it cost is not known unless
             the service said so.
+        recorded
+            What the answer cost when it was recorded, see `Finished`; None: not recorded.
         """
         if not self._is_calling:
             return
         self._is_calling = False
         if is_over and not self._came:
             return  # refused, or not reached
-        price = cost(self._model, self._usage)
-        spent = Spent(usd=self._least(), unknown=1) if price is None else Spent(usd=price.total)
+        if recorded:
+            spent = Spent(usd=Decimal(recorded))
+        elif recorded is None and (price := cost(self._model, self._usage)) is not None:
+            spent = Spent(usd=price.total)
+        else:
+            spent = Spent(usd=self._least(), unknown=1)
         self._told += spent
         if not self._is_replayed:
             self._paid += spent

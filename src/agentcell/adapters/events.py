@@ -134,6 +134,8 @@ class Finished(_Said):
         The whole raw response, where there is one.
     seconds
         How long the answer took, where it was recorded; None: whoever takes it may measure.
+    cost
+        US dollars, where it was recorded, since prices change; empty: nobody knew it then.
     """
 
     reason: str
@@ -142,6 +144,7 @@ class Finished(_Said):
     opaque: tuple[Any, ...] = ()
     raw: Any = None
     seconds: float | None = None
+    cost: str | None = None
 
 
 Event: TypeAlias = (
