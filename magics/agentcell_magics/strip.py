@@ -62,8 +62,8 @@ def _row(previews: list[Preview]) -> Image:
 
     shapes = sum(one.width / one.height for one in previews)
     room = _WIDTH - _GAP * (len(previews) - 1)
-    height = max(1, round(min(room / shapes, _TALLEST, max(one.height for one in previews))))
-    widths = [max(1, min(room, round(height * one.width / one.height))) for one in previews]
+    height = max(1, int(min(room / shapes, _TALLEST, max(one.height for one in previews))))
+    widths = [max(1, min(room, int(height * one.width / one.height))) for one in previews]
     row = Image.new("RGB", (sum(widths) + _GAP * (len(previews) - 1), height), "white")
     left = 0
     for one, width in zip(previews, widths, strict=True):
