@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from IPython.core.getipython import get_ipython
 
 from agentcell import keys
-from agentcell.adapters.registry import ProviderInfo, providers
+from agentcell.adapters.known_providers import ProviderInfo
+from agentcell.adapters.registry import providers
 from agentcell.errors import CellError
 from agentcell_magics import cards
 from agentcell_magics.key_prompt import can_ask, typed
