@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
+from collections.abc import Iterator
 
+from agentcell.checking.recording import record
 from agentcell.checking.report import Report, check
-from agentcell.errors import AgentcellError
+from agentcell.errors import AgentcellError, CellError
 
-FINE, FAULTY, UNUSABLE = 0, 1, 2
+FINE, FAULTY, UNUSABLE, STOPPED = 0, 1, 2, 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,17 +35,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check, print, and return the exit code."""
-    mode = {"new": "record", "all": "rerecord", None: "replay"}[options.record]
+    # A name of a file may hold what a terminal cannot show.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     count = faulty = 0
     try:
-        for report in check(
-            options.paths, execute=not options.no_run, mode=mode, timeout=options.timeout
-        ):
+        if options.record and options.no_run:
+            raise CellError("--record runs notebooks, --no-run does not.", fix="leave one out.")
+        for report in _reports(options):
             count += 1
             faulty += not report.is_fine or (options.strict and bool(report.remarks))
             _show(report)
-            if options.record and report.is_fine:
-                _save(report)
+    except KeyboardInterrupt:
+        print("agentcell check: stopped, as you asked", file=sys.stderr)  # noqa: T201 (a command's answer)
+        return STOPPED
     except AgentcellError as error:
         print(f"agentcell check: {error}", file=sys.stderr)  # noqa: T201 (a command's answer)
         return UNUSABLE
@@ -52,13 +59,13 @@ def run(options: argparse.Namespace) -> int:
     return FAULTY if faulty else FINE
 
 
+def _reports(options: argparse.Namespace) -> Iterator[Report]:
+    if options.record:
+        return record(options.paths, again=options.record == "all", timeout=options.timeout)
+    return check(options.paths, execute=not options.no_run, timeout=options.timeout)
+
+
 def _show(report: Report) -> None:
     said = [report.summary(), *(f"  {text}" for text in report.faults)]
     said += [f"  (remark) {text}" for text in report.remarks]
     print("\n".join(said), flush=True)  # noqa: T201 (a command's answer)
-
-
-def _save(report: Report) -> None:
-    import nbformat
-
-    nbformat.write(report.executed, report.path)

@@ -7,8 +7,10 @@ import binascii
 import io
 import json
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any
+
+from agentcell.checking.wishes import Wishes
 
 _PICTURES = ("image/png", "image/jpeg")
 
@@ -18,11 +20,14 @@ and fonts differ from machine to machine."""
 
 _AROUND = 40
 
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+"""Holds the name of a widget, which is another in each kernel."""
+
 
 def differences(saved: Any, now: Any) -> Iterator[tuple[int, str]]:
     """Yield the number of each cell that came out differently, counted from 1, and how."""
     for number, (old, new) in enumerate(zip(saved.cells, now.cells, strict=True), start=1):
-        if old.cell_type == "code":
+        if old.cell_type == "code" and not Wishes.of(old).ignore:
             found = next(_cell(_joined(old.outputs), _joined(new.outputs)), None)
             if found is not None:
                 yield number, found
@@ -53,7 +58,7 @@ def _bundle(old: Any, new: Any) -> Iterator[str]:
         yield f"instead of {', '.join(sorted(before))} came {', '.join(sorted(after))}"
     for mime_type in sorted(before.keys() & after.keys()):
         one, other = before[mime_type], after[mime_type]
-        if one == other:
+        if one == other or mime_type == _WIDGET:
             continue
         if mime_type in _PICTURES:
             if not _look_alike(one, other):
@@ -66,15 +71,19 @@ def _bundle(old: Any, new: Any) -> Iterator[str]:
 
 
 def _joined(outputs: Any) -> list[Any]:
-    """Return outputs with pieces of one stream in one piece: how they are cut is chance."""
+    """Return outputs with each stream in one piece: how two of them mingle is chance."""
     whole: list[Any] = []
-    for output in outputs:
-        last = whole[-1] if whole else None
-        is_stream = output["output_type"] == "stream"
-        if is_stream and last and last.get("name") == output["name"]:
-            whole[-1] = {**last, "text": last["text"] + output["text"]}
-        else:
-            whole.append(dict(output))
+    for is_stream, together in groupby(outputs, lambda one: one["output_type"] == "stream"):
+        if not is_stream:
+            whole += together
+            continue
+        texts: dict[str, list[str]] = {}
+        for output in together:
+            texts.setdefault(output["name"], []).append(output["text"])
+        whole += [
+            {"output_type": "stream", "name": name, "text": "".join(pieces)}
+            for name, pieces in sorted(texts.items())
+        ]
     return whole
 
 
@@ -114,6 +123,6 @@ def _shown(output: Any) -> str:
     if output["output_type"] == "stream":
         return _part(output["text"], 0)
     if output["output_type"] == "error":
-        return f"{output['ename']}: {_part(output['evalue'], 0)}"
+        return f"{output['ename'][:_AROUND]!r}: {_part(output['evalue'], 0)}"
     data = output["data"]
     return _part(_text(data.get("text/plain", "")), 0) + f" ({', '.join(data)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any
 from agentcell.checking import looks
 from agentcell.checking.comparing import differences
 from agentcell.checking.replay import replayed
+from agentcell.checking.wishes import Wishes
 from agentcell.errors import CellError
 from agentcell.scan import scan
+
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,7 @@ class Report:
     pictures: int = 0
     size_bytes: int = 0
     executed: Any = field(default=None, repr=False)
+    """The notebook as it came out; None where it was not run."""
 
     @property
     def is_fine(self) -> bool:
@@ -71,7 +76,7 @@ def check(
         Whether each is also run from its recording and compared with what is saved.
     mode
         ``record`` or ``rerecord`` ask the models and keep the answers; nothing is compared then,
-        and the notebook that came out is `Report.executed`.
+        and the notebook that came out is `Report.executed`. See also `record`.
     timeout
         Seconds that one cell may take.
 
@@ -80,16 +85,27 @@ def check(
     CellError
         If a path leads nowhere, or nothing can be executed here.
     """
-    for path in _notebooks(paths):
-        yield _checked(path, execute=execute, mode=mode, timeout=timeout)
+    for path in notebooks_in(paths):
+        yield checked(path, execute=execute, mode=mode, timeout=timeout)
 
 
-def _checked(path: Path, *, execute: bool, mode: str, timeout: int) -> Report:
+def read(path: Path) -> Any:
+    """Return the notebook at `path` in today's format, or raise what nbformat raises."""
     import nbformat
 
-    try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of cells without ids, and of older formats
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
+    return notebook
+
+
+def checked(
+    path: Path, *, execute: bool = True, mode: str = "replay", timeout: int = 120
+) -> Report:
+    """Return the report of one notebook; see `check`."""
+    try:
+        notebook = read(path)
     except Exception as error:  # noqa: BLE001 (of what is no notebook nbformat raises anything)
         first = str(error).strip().partition("\n")[0][:120]
         return Report(path=path, faults=(f"no notebook can be read: {first}",))
@@ -97,16 +113,16 @@ def _checked(path: Path, *, execute: bool, mode: str, timeout: int) -> Report:
     found = list(looks.faults(notebook))
     executed = None
     if execute:
-        executed = replayed(notebook, path, mode=mode, timeout=timeout)
-        if mode == "replay":
+        executed, stopped = replayed(notebook, path, mode=mode, timeout=timeout)
+        if mode == "replay" and not stopped:  # of one that broke off all later outputs are gone
             found += differences(notebook, executed)
-        found += _unexpected(executed)
+        found += [*stopped, *unexpected(executed)]
     secrets = [str(finding) for finding in scan(path)]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return Report(
         path=path,
-        faults=(*map(_told, sorted(set(found))), *secrets),
-        remarks=tuple(map(_told, dict.fromkeys(looks.remarks(notebook, size)))),
+        faults=(*told(found), *secrets),
+        remarks=tuple(map(_sentence, dict.fromkeys(looks.remarks(notebook, size)))),
         cells=len(code),
         pictures=looks.pictures(notebook),
         size_bytes=size,
@@ -114,22 +130,36 @@ def _checked(path: Path, *, execute: bool, mode: str, timeout: int) -> Report:
     )
 
 
-def _unexpected(executed: Any) -> Iterator[looks.Finding]:
+def unexpected(executed: Any) -> Iterator[looks.Finding]:
     """Yield the errors of cells that are not marked as raising one."""
     for number, cell in enumerate(executed.cells, start=1):
-        for output in cell.get("outputs", []):
-            tags = cell.metadata.get("tags", [])
-            if output.output_type == "error" and "raises-exception" not in tags:
-                said = str(output.evalue).partition("\n")[0]
-                yield number, f"it fails: {output.ename}: {said[:200]}"
+        if cell.cell_type != "code" or (wishes := Wishes.of(cell)).raises or wishes.skip:
+            continue
+        for output in cell.outputs:
+            if output.output_type == "error":
+                first = str(output.evalue).partition("\n")[0]
+                yield number, f"it fails: {output.ename}: {first}"[:_LONGEST]
 
 
-def _told(found: looks.Finding) -> str:
+def told(found: Iterable[looks.Finding]) -> tuple[str, ...]:
+    """Return findings as sentences, by their cells, each once."""
+    return tuple(map(_sentence, sorted(set(found))))
+
+
+def _sentence(found: looks.Finding) -> str:
     number, what = found
+    what = "".join(one if one.isprintable() else "�" for one in what)  # it goes to a terminal
     return f"cell {number}: {what}" if number else what
 
 
-def _notebooks(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+def notebooks_in(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
+    """Yield the notebooks at `paths`, at any depth, but none in hidden folders.
+
+    Raises
+    ------
+    CellError
+        If a path leads nowhere.
+    """
     for path in map(Path, paths):
         if path.is_dir():
             hidden = (
