@@ -277,7 +277,7 @@ def test_types_come_through_to_a_users_script(tmp_path: Path) -> None:
         "agentcell.prompts.skill.Skill",
         "agentcell.prompts.fields.FieldSpec",
         "agentcell.agents.tools.Tool",
-        "agentcell.session.Session",
+        "agentcell.session.session.Session",
     ]
 
 

@@ -521,7 +521,7 @@ def test_the_command_is_installed_and_runs_alone(tmp_path: Path) -> None:
 
 
 def test_a_notebook_of_20_mb_takes_a_second_or_two(tmp_path: Path) -> None:
-    text = (ROOT / "src/agentcell/session.py").read_text(encoding="utf-8")[:4000]
+    text = (ROOT / "src/agentcell/asking.py").read_text(encoding="utf-8")[:4000]
     cells = [code(text, shown(text__plain=text)) for _ in range(1500)]
     cells += [code("", shown(image__png=picture(size=600))) for _ in range(6)]
     path = notebook(tmp_path, *cells)

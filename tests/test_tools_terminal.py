@@ -32,8 +32,8 @@ def test_tools_are_lines_between_the_texts_and_the_person_is_asked(terminal: Ter
     *lines, footer = terminal.cell("%%agent -T weather", "How is it?").splitlines()
     assert lines == [
         "Let me see.",
-        "weather(town='Oslo') · 0.0 s · ok",
-        "weather(town='Oslo') · 0.0 s · ok",
+        "weather(town='Oslo') · ok",
+        "weather(town='Oslo') · ok",
         "It rains.",
     ]
     assert footer.startswith("fake/model · ")
