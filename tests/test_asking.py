@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
 import pydantic
 import pytest
@@ -361,12 +361,50 @@ class Shop(TypedDict):
     name: str
 
 
+class Street(TypedDict, total=False):
+    shops: Required[list[Shop]]
+    best: Shop | None
+
+
+class Plain:
+    total: int
+
+
+@dataclass
+class Checked:
+    total: int
+
+    def __post_init__(self) -> None:
+        if self.total < 0:
+            raise ValueError("total is below 0")
+        if self.total > 9:
+            raise RuntimeError("this class is broken")
+
+
+@dataclass
+class Unfinished:
+    total: "Nowhere"  # type: ignore[name-defined]  # noqa: F821, UP037
+
+
+@dataclass
+class Strange:
+    tags: Callable[[int], int]
+    session: Session
+
+
 @pytest.mark.parametrize(
     ("schema", "said", "value"),
     [
         (Receipt, GOOD, Receipt(total=27.95, shop="Aldi")),
         (Line, '{"name": "tea", "price": "2.5"}', Line("tea", 2.5)),
         (Shop, '{"name": "Aldi"}', {"name": "Aldi"}),
+        (Street, '{"shops": [{"name": "Aldi"}]}', {"shops": [{"name": "Aldi"}]}),
+        (Shop | None, '{"value": {"name": "Aldi"}}', {"name": "Aldi"}),
+        (
+            dict[str, Street],
+            '{"a": {"shops": [], "best": null}}',
+            {"a": {"shops": [], "best": None}},
+        ),
         (list[Line], '{"value": [{"name": "tea", "price": 2}]}', [Line("tea", 2.0)]),
         (list[Line], '[{"name": "tea", "price": 2}]', [Line("tea", 2.0)]),
         (int, '{"value": 5}', 5),
@@ -401,6 +439,40 @@ def test_what_a_model_is_told_of_the_schema_is_no_part_of_the_history() -> None:
 
     assert session.turns[0].question == "How much?"
     assert model.requests[1].messages[0]["content"] == "How much?"
+
+
+@pytest.mark.parametrize(
+    ("schema", "why", "fix"),
+    [
+        (Plain, "'Plain' .*: it is a plain class, which does not tell its fields", "@dataclass"),
+        (list[Plain], "it has a field of type .*Plain", "types of text"),
+        (Unfinished, "it names 'Nowhere', which is not defined", "define Nowhere"),
+        (Strange, "it has a field of type .*Session|CallableSchema", "types of text"),
+        ({}, "an empty mapping; a JSON schema was expected", "write for example"),
+    ],
+)
+def test_a_schema_that_cannot_be_told_says_why_in_plain_words(
+    schema: Any, why: str, fix: str
+) -> None:
+    with pytest.raises(AgentError, match=why) as caught:
+        Session(FakeModel("unasked")).ask("?", schema=schema)
+    assert fix in caught.value.fix
+    assert len(str(caught.value)) < 250
+
+
+def test_what_a_class_checks_itself_is_told_to_the_model_and_its_own_faults_to_the_person() -> None:
+    model = FakeModel('{"total": -1}', '{"total": 1}', '{"total": 10}')
+    session = Session(model)
+
+    assert session.ask("?", schema=Checked).value == Checked(1)
+    note = model.requests[1].messages[-1]["content"]
+    assert "the answer: Value error, total is below 0" in str(note)
+    with pytest.raises(
+        AnswerError, match="failed with RuntimeError: this class is broken"
+    ) as caught:
+        session.ask("?", schema=Checked)
+    assert caught.value.fix.startswith("mend that check")
+    assert len(model.requests) == 3
 
 
 @pytest.mark.parametrize("bad", ["I do not know.", '{"total": "much", "shop": "Aldi"}', ""])

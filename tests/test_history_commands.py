@@ -518,3 +518,21 @@ def test_a_shell_without_a_kernel_marks_nothing(shell: InteractiveShell) -> None
 
     assert SAID not in str([one.data for one in captured.outputs])
     assert len(stale_marks(current_session())) == 0
+
+
+def test_what_is_not_there_to_restore_is_told_with_the_way_to_what_is(tmp_path: Path) -> None:
+    session = Session(Replies("ok"), history=NotebookHistory(tmp_path))
+    session.ask("only")
+    said(session, "undo")
+
+    with pytest.raises(HistoryError) as caught:
+        run_command(session, "restore")
+    assert str(caught.value) == (
+        "No former conversation of this notebook is kept.\nFix: see %agent history --all for the"
+        " ids of turns that were taken back or replaced."
+    )
+    with pytest.raises(HistoryError, match="is called 'nope', and no turn has that id"):
+        run_command(session, "restore nope")
+    with pytest.raises(CellError) as redo:
+        run_command(session, "redo")
+    assert redo.value.fix.startswith("%agent restore ID does that")

@@ -119,6 +119,9 @@ NOT_WRITTEN_OUT = [
     'tokenizer_auth_token = "path/to/some/file-2024/abcdef1.bin"',
     "data:image/png;base64," + random_text(5000, _LETTERS + "+/"),
     'model.fit(X, y)\nprint(f"{key}: {value}")',
+    '"AWS::ApiGateway::ApiKey": "48205d4ffd7feba3"',
+    '("/oauth1/server/access_token", OAuth1ServerAccessTokenHandler)',
+    "connect(api_key, TheClient2024ForThisNotebook1)",
 ]
 
 

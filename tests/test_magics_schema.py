@@ -184,3 +184,36 @@ def test_the_embedded_reader_fills_a_schema(shell: InteractiveShell) -> None:
 
     assert error is None
     assert shell.user_ns["it"] == Total(total=27.95)
+
+
+@pytest.mark.parametrize(
+    ("cell_line", "said"),
+    [
+        ("wanted = None\n", "wanted is None; a class or a JSON schema was expected"),
+        ("wanted = 5\n", "An int was given as the schema"),
+    ],
+)
+def test_a_schema_that_is_none_is_refused_and_nothing_is_sent(
+    shell: InteractiveShell, cell_line: str, said: str
+) -> None:
+    model = say(GOOD)
+    shell.run_cell(cell_line)
+    error, _ = cell(shell, "%%agent --schema wanted\n?")
+
+    assert said in str(error)
+    assert model.requests == []
+
+
+def test_types_of_python_itself_need_no_variable_and_others_are_told_how(
+    shell: InteractiveShell,
+) -> None:
+    say('{"value": 5}')
+    error, _ = cell(shell, "%%agent --schema int -o number\n?")
+    assert error is None
+    assert shell.user_ns["number"] == 5
+
+    error, _ = cell(shell, "%%agent --schema list[int]\n?")
+    assert str(error) == (
+        "--schema list[int] is not the name of a variable.\n"
+        "Fix: put it into a variable, for example wanted = list[int], and write --schema wanted."
+    )

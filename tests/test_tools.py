@@ -16,7 +16,7 @@ import pytest
 from agent_kit import png, red
 from agentcell.agents.calls import acall, call
 from agentcell.agents.tools import Hidden, Tool, as_tool, named_tools, tool
-from agentcell.errors import ToolError
+from agentcell.errors import Stopped, ToolError
 from agentcell.messages import MediaMessageBlock, TextMessageBlock, ToolCall
 from agentcell.prompts.tags import TagRegistry
 
@@ -493,3 +493,100 @@ def test_a_path_that_a_tool_returns_is_its_name_and_is_not_read(tmp_path: Path) 
         return tmp_path / "a.png"
 
     assert run(f) == str(tmp_path / "a.png")
+
+
+class Steps:
+    def __call__(self) -> Any:
+        yield 1
+
+
+async def _later() -> Any:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    "function", [Steps(), _later, functools.partial(_later), functools.partial(Steps())]
+)
+def test_what_yields_is_no_tool(function: Any) -> None:
+    with pytest.raises(ToolError, match="yields what it has; a tool returns it"):
+        named_tools([function])
+
+
+def test_a_method_without_its_object_is_no_tool() -> None:
+    class Till:
+        def total(self, tax: float) -> float:
+            return 1 + tax
+
+        @staticmethod
+        def limit(euros: int) -> int:
+            return euros
+
+    assert set(named_tools([Till().total, Till.limit])) == {"total", "limit"}
+    with pytest.raises(ToolError, match="'total' is a method, and no object was given"):
+        named_tools([Till.total])
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [(3, "3"), ([1], "[1]"), (TagRegistry, "TagRegistry"), (list[TagRegistry], "TagRegistry")],
+)
+def test_a_parameter_of_a_strange_type_is_named_with_its_type(hint: Any, shown: str) -> None:
+    def strange(fine: int, odd: Any) -> None: ...
+
+    strange.__annotations__ = {"fine": int, "odd": hint}
+    with pytest.raises(ToolError, match="Parameter 'odd' of tool 'strange'") as caught:
+        tool(strange)
+    assert shown in caught.value.problem
+    assert "\n" not in caught.value.problem
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+class Odd(BaseException): ...
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (Wordless(), "Error: Wordless"),
+        (Odd("why"), "Error: Odd: why"),
+        (GeneratorExit(), "Error: GeneratorExit"),
+        (SystemExit(3), "Error: SystemExit: 3"),
+        (StopIteration(1), "Error: StopIteration: 1"),
+        (asyncio.CancelledError(), "Error: CancelledError"),
+    ],
+)
+def test_whatever_a_tool_raises_is_told_to_the_model(raised: BaseException, told: str) -> None:
+    @tool
+    def fail() -> None:
+        raise raised
+
+    assert call(fail, ToolCall("1", "fail", {})) == told
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3)])
+def test_an_async_tool_cannot_end_the_loop_that_all_share(raised: BaseException) -> None:
+    @tool
+    async def fail() -> None:
+        raise raised
+
+    @tool
+    async def work() -> int:
+        return 7
+
+    said = call(fail, ToolCall("1", "fail", {}))
+    assert f"The function ended with {type(raised).__name__}" in str(said)
+    assert call(work, ToolCall("2", "work", {})) == "7"
+    assert "ended with" in str(asyncio.run(acall(fail, ToolCall("3", "fail", {}))))
+
+
+def test_a_question_that_was_stopped_inside_of_a_tool_stops_the_outer_one() -> None:
+    @tool
+    def ask_another() -> None:
+        raise Stopped("after 0.1 s, as you asked.")
+
+    with pytest.raises(KeyboardInterrupt):
+        call(ask_another, ToolCall("1", "ask_another", {}))

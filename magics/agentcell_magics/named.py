@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -43,7 +44,14 @@ def schema_named(name: str, variables: Mapping[str, Any]) -> Any:
         If there is no such variable.
     """
     head, _, rest = name.partition(".")
-    return _inside("--schema", name, _value("--schema", head, variables), rest)
+    value = _inside("--schema", name, _value("--schema", head, variables), rest)
+    if value is None:
+        raise CellError(
+            f"--schema {shown(name)}: {shown(name)} is None; a class or a JSON schema was"
+            " expected.",
+            fix="name a pydantic model, a dataclass, a TypedDict or a JSON schema.",
+        )
+    return value
 
 
 def skills_named(given: Iterable[str], variables: Mapping[str, Any]) -> list[Any] | None:
@@ -84,6 +92,14 @@ def _tool(name: str, variables: Mapping[str, Any]) -> Any:
 def _value(flag: str, name: str, variables: Mapping[str, Any]) -> Any:
     if name in variables:
         return variables[name]
+    if hasattr(builtins, name):
+        return getattr(builtins, name)
+    if not name.isidentifier():
+        raise CellError(
+            f"{flag} {shown(name)} is not the name of a variable.",
+            fix=f"put it into a variable, for example wanted = {shown(name)}, and write"
+            f" {flag} wanted.",
+        )
     raise CellError(
         f"{flag} {shown(name)}: there is no variable {shown(name)!r}.",
         fix=_meant(name, variables),

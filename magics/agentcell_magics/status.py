@@ -22,6 +22,15 @@ from agentcell_magics.live import show
 from agentcell_magics.recording_command import record, recording, replay
 from agentcell_magics.wording import say
 
+_SAME = {
+    "redo": "restore ID does that; %agent history --all shows the ids.",
+    "clear": "reset forgets all turns; %agent forget TURN forgets one.",
+    "stop": "cancel stops answers in the background.",
+    "save": "export FILE writes the answers.",
+    "cost": "budget shows what was spent, and sets a limit.",
+}
+"""What people call a command elsewhere, and how it is written here."""
+
 
 def run_command(session: Session, line: str) -> None:
     """Do what `%agent` was told; without words, show the session.
@@ -38,6 +47,8 @@ def run_command(session: Session, line: str) -> None:
         fix = f"use one of {', '.join(COMMANDS)}; or ask below %%agent, with two signs."
         if name in HELP_WORDS:
             fix = "run %agent? to see what it can do."
+        elif name in _SAME:
+            fix = f"%agent {_SAME[name]}"
         elif close := difflib.get_close_matches(name, COMMANDS, n=1):
             fix = f"did you mean %agent {close[0]}?"
         raise CellError(f"%agent has no command {shown(name)!r}.", fix=fix)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -19,8 +18,10 @@ from agentcell.agents.output import (
     values_in,
     without_thoughts,
 )
+from agentcell.agents.readable_types import readable
 from agentcell.agents.repairing import Wanted
 from agentcell.agents.signature import problems
+from agentcell.agents.untellable import told, untellable
 from agentcell.assets.wording import a_type
 from agentcell.errors import AgentError, AnswerError
 
@@ -78,9 +79,10 @@ class AnswerSchema:
         import referencing
 
         if not given.keys() & _SCHEMA_WORDS:
+            keys = f"a mapping with the keys {', '.join(map(str, given))[:80]!r}"
             raise AgentError(
-                f"The schema is a mapping with the keys {', '.join(map(str, given))[:80]!r};"
-                " a JSON schema was expected.",
+                f"The schema is {keys if given else 'an empty mapping'}; a JSON schema was"
+                " expected.",
                 fix='write for example {"type": "object", "properties": {"total":'
                 ' {"type": "number"}}, "required": ["total"]}.',
             )
@@ -124,21 +126,22 @@ class AnswerSchema:
             )
         name = getattr(given, "__name__", "") if isinstance(given, type) else str(given)
         try:
-            adapter = pydantic.TypeAdapter(_readable(given))
+            adapter = pydantic.TypeAdapter(readable(given))
+            adapter.rebuild()
             document = tightened(adapter.json_schema())
         except Exception as error:
-            first = str(error).strip().splitlines()[0][:160]
-            raise AgentError(
-                f"{name[:80]!r} cannot be told to a model: {first}",
-                fix="give its fields types of text, numbers, lists, dataclasses or pydantic"
-                " models.",
-            ) from error
+            why, fix = untellable(error, given)
+            raise AgentError(f"{name[:80]!r} cannot be told to a model: {why}.", fix=fix) from error
 
         def check(found: Any) -> Any:
             try:
                 return adapter.validate_json(json.dumps(found))
             except pydantic.ValidationError as error:
-                raise ValueError(problems(error)) from None
+                raise ValueError(problems(error, whole="the answer")) from None
+            except Exception as error:  # of a validator or a class of the person's own
+                raise Malformed(
+                    f"{name[:80]}'s own check failed with {told(error)}", final=True
+                ) from error
 
         return cls._made(name, document, check)
 
@@ -237,11 +240,13 @@ class AnswerSchema:
         fix = "ask again, or take a model that follows a schema better."
         if "limit of its tokens" in problem.problem:
             fix = "raise max_tokens."
+        elif "own check failed" in problem.problem:
+            fix = "mend that check, or let it raise ValueError for what it does not take."
         elif problem.final:
             fix = "word the question differently."
+        said = f" It said {quoted(text)}." if text.strip() else ""
         return AnswerError(
-            f"The model's answer is not what {self.name[:80]} wants: {problem.problem}. It said"
-            f" {quoted(text)}.",
+            f"The model's answer is not what {self.name[:80]} wants: {problem.problem}.{said}",
             fix=fix,
         )
 
@@ -260,25 +265,3 @@ def _references(value: Any) -> Iterator[str]:
 def _told(error: Any) -> str:
     place = ".".join(str(part) for part in error.absolute_path) or "the answer"
     return f"{place}: {error.message[:160]}"
-
-
-def _readable(given: Any) -> Any:
-    """Return a type as pydantic reads it: before Python 3.12 it refuses `typing.TypedDict`."""
-    if sys.version_info >= (3, 12):
-        return given
-    origin, inner = typing.get_origin(given), typing.get_args(given)
-    if isinstance(origin, type) and inner and origin is not types.UnionType:
-        return types.GenericAlias(origin, tuple(map(_readable, inner)))
-    if not typing.is_typeddict(given):
-        return given
-    import typing_extensions
-
-    made: Any = typing_extensions.TypedDict
-    if type(given) is type(made("_", {})):
-        return given
-    hints = typing.get_type_hints(given, include_extras=True)
-    needed: frozenset[str] = given.__required_keys__
-    wanted = {name: _readable(hint) for name, hint in hints.items() if name in needed}
-    optional: Any = typing_extensions.NotRequired
-    others = {name: optional[_readable(hint)] for name, hint in hints.items() if name not in needed}
-    return made(given.__name__, {**wanted, **others})

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 from agentcell.agents.threads import in_thread
 from agentcell.agents.tools import Tool
+from agentcell.agents.untellable import told
 from agentcell.assets.asset import MediaAsset, asset_from_bytes
-from agentcell.errors import AgentcellError, AttachmentError, ToolError
+from agentcell.errors import AgentcellError, AttachmentError, Stopped, ToolError
 from agentcell.loop import LOOP
 from agentcell.messages import Block, MediaMessageBlock, TextMessageBlock, ToolCall
 from agentcell.prompts.tags import TagRegistry, announcement
@@ -78,7 +79,13 @@ def run(tool: Tool, request: ToolCall, tags: TagRegistry | None = None) -> Outco
         if inspect.isawaitable(result):
             result = LOOP.run(_awaited(result))
         return Outcome(result_content(tool.name, result, tags))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, the model is told)
+    except KeyboardInterrupt:
+        raise
+    except (
+        Stopped
+    ):  # of a question that the tool asked: the person stopped the cell, with all in it
+        raise KeyboardInterrupt from None
+    except BaseException as error:  # noqa: BLE001 (whatever it is, the model is told)
         return failed(error)
 
 
@@ -87,22 +94,19 @@ async def arun(tool: Tool, request: ToolCall, tags: TagRegistry | None = None) -
     try:
         by_place, by_name = _prepared(tool, request)
         if inspect.iscoroutinefunction(tool.function):
-            result = await tool.function(*by_place, **by_name)
+            result = await _awaited(tool.function(*by_place, **by_name))
         else:
             result = await in_thread(tool.function, *by_place, **by_name)
             if inspect.isawaitable(result):
-                result = await result
+                result = await _awaited(result)
         return Outcome(result_content(tool.name, result, tags))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, the model is told)
+    except Exception as error:  # noqa: BLE001 (whatever it is, the model is told)
         return failed(error)
 
 
-def failed(error: Exception | SystemExit) -> Outcome:
+def failed(error: BaseException) -> Outcome:
     """Return what a model reads of an error: its kind and its text, no stack."""
-    if isinstance(error, AgentcellError):
-        text = f"Error: {error}"
-    else:
-        text = f"Error: {type(error).__name__}: {error}"
+    text = f"Error: {error if isinstance(error, AgentcellError) else told(error)}"
     return Outcome(text if len(text) <= MAX_ERROR else text[: MAX_ERROR - 1] + "…", is_error=True)
 
 
@@ -187,4 +191,8 @@ def _prepared(tool: Tool, request: ToolCall) -> tuple[list[Any], dict[str, Any]]
 
 
 async def _awaited(result: Any) -> Any:
-    return await result
+    """Wait for what an async tool returns; no exit or interrupt in it may end the loop."""
+    try:
+        return await result
+    except (KeyboardInterrupt, SystemExit) as raised:
+        raise ToolError(f"The function ended with {told(raised)}") from None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any
 
 from agentcell.agents.docstring import documented
+from agentcell.agents.readable_types import readable
+from agentcell.agents.untellable import named_in, told
 from agentcell.errors import ToolError
 
 
@@ -59,6 +62,13 @@ class Arguments:
         self._model = self._made(hints, documented(function)[1])
         self.schema = self._schema()
 
+    def lacks_object(self, function: object) -> bool:
+        """Whether `function` is a method as its class holds it, and would be asked for ``self``."""
+        first = next(iter(self.parameters), "")
+        held = str(getattr(function, "__qualname__", "")).rpartition(".")[0]
+        is_method = inspect.isfunction(function) and bool(held) and not held.endswith("<locals>")
+        return is_method and first in {"self", "cls"}
+
     def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments as Python values; what was not given is left to the function.
 
@@ -99,7 +109,7 @@ class Arguments:
 
         fields: dict[str, Any] = {}
         for at, (name, parameter) in enumerate(self.parameters.items()):
-            hint = hints.get(name, Any)
+            hint = readable(hints.get(name, Any))
             default = ... if parameter.default is parameter.empty else parameter.default
             described = _annotated_text(hint) or texts.get(name) or None
             if isinstance(default, FieldInfo):  # def f(x: int = Field(3, ge=0))
@@ -116,9 +126,11 @@ class Arguments:
             fields[f"p{at}"] = (hint, info)
         config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True)
         try:
-            return pydantic.create_model("Arguments", __config__=config, **fields)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pydantic.warnings.ArbitraryTypeWarning)
+                return pydantic.create_model("Arguments", __config__=config, **fields)
         except Exception as error:
-            raise self._untellable(error) from error
+            raise self._untellable(error, fields) from error
 
     def _schema(self) -> dict[str, Any]:
         from pydantic.json_schema import GenerateJsonSchema
@@ -134,7 +146,8 @@ class Arguments:
         try:
             made = self._model.model_json_schema(by_alias=True, schema_generator=Quiet)
         except Exception as error:
-            raise self._untellable(error) from error
+            hints = {name: (one.annotation,) for name, one in self._model.model_fields.items()}
+            raise self._untellable(error, hints) from error
         schema: dict[str, Any] = {"type": "object", "properties": made.get("properties", {})}
         if made.get("required"):
             schema["required"] = made["required"]
@@ -145,12 +158,21 @@ class Arguments:
             }
         return schema
 
-    def _untellable(self, error: Exception) -> ToolError:
-        first = str(error).strip().splitlines()[0][:160]
+    def _untellable(self, error: Exception, fields: Mapping[str, Any]) -> ToolError:
+        for at, name in enumerate(self.parameters):
+            hint = fields[f"p{at}"][0]
+            if not _is_tellable(hint):
+                what = f"Parameter '{name}' of tool '{self.function_name}'"
+                return ToolError(
+                    f"{what} cannot be told to a model: its type is {named_in(hint)[:160]}.",
+                    fix="give it a type of text, numbers, lists, dataclasses or pydantic models,"
+                    " or hide it: Annotated[Type, Hidden].",
+                )
+        first = told(error).splitlines()[0][:160]
         return ToolError(
-            f"A parameter of tool '{self.function_name}' cannot be told to a model: {first}",
-            fix="give it a type of text, numbers, lists, dataclasses or pydantic models,"
-            " or hide it: Annotated[Type, Hidden].",
+            f"The parameters of tool '{self.function_name}' cannot be told to a model: {first}.",
+            fix="give them types of text, numbers, lists, dataclasses or pydantic models,"
+            " or hide them: Annotated[Type, Hidden].",
         )
 
 
@@ -194,6 +216,16 @@ def _hints(function: Any, signature: inspect.Signature, name: str) -> dict[str, 
         ) from error
 
 
+def _is_tellable(hint: Any) -> bool:
+    import pydantic
+
+    try:
+        pydantic.TypeAdapter(hint).json_schema()
+    except Exception:  # noqa: BLE001 (whatever it is: no schema)
+        return False
+    return True
+
+
 def _full(cell: Any) -> bool:
     try:
         _ = cell.cell_contents
@@ -217,11 +249,17 @@ def _annotated_text(hint: Any) -> str:
     return ""
 
 
-def problems(error: Any) -> str:
-    """Return what pydantic's `ValidationError` says, on one line; the first five of it."""
+def problems(error: Any, *, whole: str = "arguments") -> str:
+    """Return what pydantic's `ValidationError` says, on one line; the first five of it.
+
+    Parameters
+    ----------
+    whole
+        What stands for all that was checked, where a problem is of no single field.
+    """
     said = []
     for one in error.errors(include_url=False, include_context=False)[:5]:
-        place = ".".join(str(part) for part in one["loc"]) or "arguments"
+        place = ".".join(str(part) for part in one["loc"]) or whole
         given = "" if one["type"] == "missing" else f" (given: {repr(one['input'])[:60]})"
         said.append(f"{place}: {one['msg']}{given}")
     return "; ".join(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -200,6 +201,11 @@ def tool_of(
             f"A {type(function).__name__} was given as a tool; a function was expected.",
             fix="give the function itself, without calling it.",
         )
+    if _yields(function):
+        raise ToolError(
+            f"'{name_of(function)}' yields what it has; a tool returns it.",
+            fix="return a list, or write a function around it that does.",
+        )
     values = dict(hidden) if isinstance(hidden, Mapping) else {}
     bound = getattr(function, "keywords", None)  # of functools.partial
     if isinstance(bound, dict):
@@ -216,6 +222,12 @@ def tool_of(
     )
 
 
+def _yields(function: Any) -> bool:
+    inner = function if inspect.isroutine(function) else getattr(function, "func", function)
+    called = inner if inspect.isroutine(inner) else type(inner).__call__
+    return inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called)
+
+
 def as_tool(value: Any) -> Tool:
     """Return a `Tool` as it is, and a function as a tool.
 
@@ -227,9 +239,15 @@ def as_tool(value: Any) -> Tool:
     Raises
     ------
     ToolError
-        If it is neither, or lacks the value of a hidden parameter.
+        If it is neither, is a method without its object, or lacks the value of a hidden
+        parameter.
     """
     made = value if isinstance(value, Tool) else tool_of(value)
+    if made.arguments and made.arguments.lacks_object(made.function):
+        raise ToolError(
+            f"'{made.name}' is a method, and no object was given that it belongs to.",
+            fix=f"give the method of an object, for example shop.{made.name}.",
+        )
     for name, parameter in (made.arguments.hidden if made.arguments else {}).items():
         if name not in made.hidden and parameter.default is parameter.empty:
             raise ToolError(

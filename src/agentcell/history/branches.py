@@ -205,11 +205,7 @@ def restore_run(store: TurnStore, name: str) -> FormerRun:
     runs = former_runs(store)
     found = runs[-1:] if name == "last" else [run for run in runs if name in {run.name, run.id}]
     if not found:
-        known = ", ".join(f"'{run.name}'" for run in runs[-3:])
-        raise HistoryError(
-            f"No former conversation of this notebook is called {name[:80]!r}.",
-            fix=f"name one of these: {known}, or last." if known else "there is none yet.",
-        )
+        raise _nothing_called(name, runs)
     run, write = found[0], store.database.write
     with store.changing():
         notebook = store.notebook_id()
@@ -232,6 +228,18 @@ def restore_run(store: TurnStore, name: str) -> FormerRun:
             *(store.run, notebook, run.id),
         )
     return run
+
+
+def _nothing_called(name: str, runs: list[FormerRun]) -> HistoryError:
+    known = ", ".join(f"'{run.name}'" for run in runs[-3:])
+    ids = "see %agent history --all for the ids of turns that were taken back or replaced."
+    if not known and name == "last":
+        return HistoryError("No former conversation of this notebook is kept.", fix=ids)
+    return HistoryError(
+        f"No former conversation of this notebook is called {name[:80]!r}, and no turn has that"
+        " id.",
+        fix=f"name one of these: {known}, or last." if known else ids,
+    )
 
 
 def is_turn(store: TurnStore, turn_id: str) -> bool:

@@ -111,7 +111,11 @@ def _given(text: str, end: int) -> Iterator[tuple[int, str]]:
     before = text[max(0, end - _LONGEST_NAME) : end]
     start = _NAME.search(before).start()  # type: ignore[union-attr]  # it matches everywhere
     name = before[start:].lstrip("-")
+    if before[:start].endswith("::"):  # the name of a type, as in "AWS::ApiGateway::ApiKey"
+        return
     match = _GIVEN.match(text, end)
+    if match is not None and match["bare"] and "," in text[end : match.start("bare")]:
+        match = None  # two things in a row: what is given is quoted
     if match is None:
         ahead = text[max(0, end - len(name) - _LONGEST_END) : end - len(name)]
         match = _FOLLOWS.match(text, end) if _COMMAND.search(ahead) else None
