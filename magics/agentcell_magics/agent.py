@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
+from agentcell.adapters.recording import RecordingModel
 from agentcell.answer import Answer
 from agentcell.errors import CellError, Stopped
 from agentcell.session import MAIN, Request, Session
@@ -246,7 +247,10 @@ class AskMagics(Magics):
         except KeyboardInterrupt:
             kept = " The partial answer is kept." if display.has_text else ""
             end("Stopped before an answer began.")
-            raise Stopped(f"after {time.monotonic() - began:.1f} s, as you asked.{kept}") from None
+            after = f"after {time.monotonic() - began:.1f} s, "
+            if isinstance(request.model, RecordingModel):  # it would differ with each replay
+                after = ""
+            raise Stopped(f"{after}as you asked.{kept}") from None
         except BaseException:
             end("No answer.")
             raise

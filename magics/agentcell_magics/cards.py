@@ -121,7 +121,8 @@ def footer(answer: Answer, thinking: str = "", *, cost: str = "") -> Bundle:
         facts.append(counted)
     if cost:
         facts.append(cost)
-    facts.append(say("{seconds} s", seconds=f"{answer.seconds:.1f}"))
+    if answer.seconds or answer.status != "interrupted":  # 0: of a recording; see `Finished`
+        facts.append(say("{seconds} s", seconds=f"{answer.seconds:.1f}"))
     if answer.status == "interrupted":
         facts.append(say("stopped"))
     bundle = line(" · ".join(facts))

@@ -59,7 +59,7 @@ def asked(
         Lets the calls of the model go out, and counts them.
     """
     meter.admit(lambda: first_ask(request, tags))  # before there is a turn to keep
-    record = TurnRecord(request.turn, commit)
+    record = TurnRecord(request.turn, _of_recorded(request, commit))
     with record:
         if not (request.tools or request.schema):
             answer = meter.stream(request.outgoing, None, request.settings)
@@ -81,7 +81,7 @@ async def aasked(
 ) -> AsyncIterator[AskEvent]:
     """Like `asked`, without blocking the loop; tools that are no coroutines run in threads."""
     await meter.aadmit(lambda: first_ask(request, tags))
-    record = TurnRecord(request.turn, commit)
+    record = TurnRecord(request.turn, _of_recorded(request, commit))
     with record:
         if not (request.tools or request.schema):
             answer = meter.astream(request.outgoing, None, request.settings)
@@ -96,6 +96,20 @@ async def aasked(
             async for event in events:
                 if _is_told(record, event, meter):
                     yield _as_recorded(event, request)
+
+
+def _of_recorded(request: Request, commit: Callable[[Turn], None]) -> Callable[[Turn], None]:
+    """Return `commit` for a turn without what would differ with each replay.
+
+    How long an answer took that did not come to its end nobody can tell but by waiting again.
+    """
+    if not isinstance(request.model, RecordingModel):
+        return commit
+
+    def committed(turn: Turn) -> None:
+        commit(turn if turn.status == "complete" else replace(turn, seconds=0.0))
+
+    return committed
 
 
 def _as_recorded(event: AskEvent, request: Request) -> AskEvent:

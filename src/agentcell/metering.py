@@ -294,7 +294,10 @@ class Meter:
         """
         self._end_call(is_over=turn.status != "interrupted")
         known = self._told
-        turn = replace(turn, cost=None if known.unknown else known.usd)
+        # Of an answer that broke off a recording does not tell the cost, and each replay must say
+        # the same, whatever server stands behind it.
+        is_open = isinstance(self._model, RecordingModel) and turn.status != "complete"
+        turn = replace(turn, cost=None if known.unknown or is_open else known.usd)
         self._ledger.book(turn.id, Spent(usd=self._paid.usd, unknown=min(self._paid.unknown, 1)))
         return turn
 
