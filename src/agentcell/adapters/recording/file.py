@@ -174,7 +174,7 @@ class Recording:
             state = _state(self.path)
             if state == self._known:
                 return
-            text = self.path.read_text(encoding="utf-8-sig")  # some editors begin with a mark
+            text = self.path.read_bytes().decode("utf-8-sig")  # some editors begin with a mark
         except FileNotFoundError:
             self._lines, self._known = {}, None
             return
@@ -183,7 +183,8 @@ class Recording:
                 f"The recording '{self.path}' cannot be read: {error}.",
                 fix="restore it from a copy, or record into another file.",
             ) from error
-        first, *lines = text.split("\n")
+        # A third of the time of `read_text`, and JSON has no ends of lines in its texts.
+        first, *lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         if first.startswith(_CONFLICT):
             raise self._unreadable(1, first)
         about = self._header(first)

@@ -15,6 +15,12 @@ _AROUND = 24
 
 _LONGEST = 120
 
+_FIX = (
+    "run the cell once with %agent record (it asks the model), then save the notebook; where"
+    ' AGENTCELL_MODE is set, set it to record; in Python, mode="record".'
+)
+"""The same everywhere: a notebook that shows a miss shows it alike in each place."""
+
 
 class RecordingMiss(ModelError):
     """The recording holds no answer to this question, and nothing may be asked now."""
@@ -23,14 +29,13 @@ class RecordingMiss(ModelError):
 def missed(recording: Recording, asked: Mapping[str, Any]) -> RecordingMiss:
     """Return the error that names the nearest recorded question and where it differs."""
     where = recording.path.name
-    record = "run the cell once with %agent record (it asks the model), then save the notebook"
     nearest = max(recording.entries(), key=lambda entry: _alike(entry.asked, asked), default=None)
     provider, _, model = str(asked.get("model", "")).partition("/")
     if nearest is None:
         text = f"The recording {where} holds no answers yet."
     else:
         text = f"The recording {where} holds no answer to this. {difference(nearest.asked, asked)}"
-    return RecordingMiss(text, fix=f"{record}.", provider=provider, model=model)
+    return RecordingMiss(text, fix=_FIX, provider=provider, model=model)
 
 
 def difference(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -57,9 +62,9 @@ def _differs(where: str, before: Any, after: Any) -> str:
         for name in (*after, *before):
             if before.get(name, _NOTHING) != after.get(name, _NOTHING):
                 # What a block is called says more than that it has a text.
-                inner = where if name in {"content", "text"} else f"{where}, {name}"
+                inner = where if name in {"content", "text"} else f"{where}, {_name(name)}"
                 if name == "media" and after.get("tag"):
-                    inner = f"{where}, the attachment {after['tag']}"
+                    inner = f"{where}, the attachment {_name(after['tag'])}"
                 return _differs(inner, before.get(name, _NOTHING), after.get(name, _NOTHING))
     if _is_list(before) and _is_list(after):
         named = _by_name(before), _by_name(after)
@@ -74,6 +79,12 @@ def _differs(where: str, before: Any, after: Any) -> str:
 
 
 _NOTHING = object()
+
+
+def _name(value: object) -> str:
+    """Return a name on one line, and not all of a long one."""
+    said = " ".join(str(value).split())
+    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
 
 
 def _is_list(value: Any) -> bool:
