@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from agentcell.checking import check
+from agentcell.scan import scan
+
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+
+RECORDINGS = NOTEBOOKS[0].parent / "recordings"
 
 MAX_BYTES = 120_000
 
@@ -62,3 +68,35 @@ def test_pictures_are_thumbnails_and_no_text_holds_base64(path: Path) -> None:
                     assert len(data) < 50_000
                 else:
                     assert ";base64," not in json.dumps(data)
+
+
+@notebooks
+def test_it_says_the_same_again_without_a_key_and_without_a_network(path: Path) -> None:
+    """Only what is recorded is answered: another question would be an error."""
+    before = path.read_bytes()
+    (report,) = check([path])
+
+    assert report.faults == ()
+    assert report.remarks == ()
+    assert path.read_bytes() == before
+    saved = nbformat.read(path, as_version=4)
+    for old, new in zip(saved.cells, report.executed.cells, strict=True):
+        assert old.get("outputs") == new.get("outputs")  # byte for byte on one machine
+
+
+def test_each_recording_belongs_to_a_notebook_and_holds_no_content_of_a_file() -> None:
+    files = sorted(RECORDINGS.iterdir())
+
+    assert {file.stem for file in files} <= {path.stem for path in NOTEBOOKS}
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert re.findall(r"[A-Za-z0-9+/]{200,}", text) == []
+        assert scan(file) == []
+
+
+def test_notebooks_replay_in_another_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    shutil.copytree(NOTEBOOKS[0].parent, folder, ignore=shutil.ignore_patterns(".agentcell"))
+    (report,) = check([folder / "03_conversation.ipynb"])
+
+    assert report.faults == ()

@@ -24,6 +24,7 @@ from agentcell.adapters.events import (
     gather,
 )
 from agentcell.adapters.model import Model
+from agentcell.adapters.pricing import forget_price, set_price
 from agentcell.adapters.recording import Recording, RecordingMiss, RecordingModel, entry
 from agentcell.adapters.recording.canonical import canonical, key_of
 from agentcell.adapters.recording.entry import Entry
@@ -31,6 +32,7 @@ from agentcell.assets.asset import ImageAsset
 from agentcell.assets.prepare import at_detail
 from agentcell.errors import AuthenticationError, ConnectionFailed, HistoryError, RateLimited
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
+from agentcell.session import Session
 
 TOOL = {
     "name": "price",
@@ -499,3 +501,34 @@ def test_a_long_recording_opens_and_is_searched_quickly(tmp_path: Path) -> None:
     assert len(recording) == 10_000
     assert found is not None
     assert found.asked["messages"][0]["content"] == [{"text": "Question 777"}]
+
+
+def test_a_replayed_answer_costs_what_it_cost_when_it_was_recorded(tmp_path: Path) -> None:
+    says = (
+        TextDelta("tea"),
+        Usage(input_tokens=1_000_000, output_tokens=0),
+        Finished(reason="stop"),
+    )
+    name = "counting/one"
+    set_price(name, input=3, output=15)
+    try:
+        path, _ = recorded(tmp_path, *says)
+        set_price(name, input=99, output=99)
+        session = Session(RecordingModel(Counting(), path, "replay"))
+        answer = session.ask("How much?")
+    finally:
+        forget_price(name)
+
+    assert answer.cost == 3
+    assert session.cost.usd == 0
+
+
+def test_a_cost_that_nobody_knew_stays_unknown(tmp_path: Path) -> None:
+    path, _ = recorded(tmp_path, TextDelta("tea"), Usage(input_tokens=9), Finished(reason="stop"))
+    set_price("counting/one", input=99, output=99)
+    try:
+        answer = Session(RecordingModel(Counting(), path, "replay")).ask("How much?")
+    finally:
+        forget_price("counting/one")
+
+    assert answer.cost is None
