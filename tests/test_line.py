@@ -154,3 +154,18 @@ def test_a_misspelt_option_is_guessed() -> None:
         parse("--atach x", AGENT_OPTIONS, "%%agent")
 
     assert "--attach" in caught.value.fix
+
+
+@pytest.mark.parametrize("dashes", ["—", "–", "—-", "-—", "––", "−−"])
+def test_an_option_with_any_mix_of_long_dashes_is_told_of_them(dashes: str) -> None:
+    with pytest.raises(CellError, match="begins with a long dash"):
+        agent_options(f"{dashes}fresh")
+
+
+def test_the_number_that_an_error_gives_as_an_example_fits_the_option() -> None:
+    with pytest.raises(CellError) as rounds:
+        agent_options("--max-rounds 0")
+    with pytest.raises(CellError) as tokens:
+        agent_options("--max-tokens 0")
+    assert rounds.value.fix == "write for example --max-rounds 20."
+    assert tokens.value.fix == "write for example --max-tokens 500."

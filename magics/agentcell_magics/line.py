@@ -17,7 +17,9 @@ __all__ = ["HELP_WORDS", "Kind", "Option", "parse", "shown", "table", "tokens"]
 
 Kind: TypeAlias = Literal["flag", "text", "name", "pair", "number", "count", "choice"]
 
-_LONG_DASH = re.compile("[\u2012-\u2015\u2212]+[a-z][a-z-]*(=.*)?", re.DOTALL)
+_LONG_DASH = re.compile(
+    "-?[\u2012-\u2015\u2212][\u2012-\u2015\u2212-]*[a-z][a-z-]*(=.*)?", re.DOTALL
+)
 """An option in which a chat or a word processor has put another dash."""
 
 HELP_WORDS = ("-h", "--help", "help")
@@ -166,11 +168,15 @@ def _number(option: Option, value: str) -> float:
     return number
 
 
+_EXAMPLES = {"max_rounds": 20}
+"""Numbers that fit an option, where those of tokens do not."""
+
+
 def _count(option: Option, value: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,8}", value):
         raise CellError(
             f"{option.flags[0]} {shown(value)}: a whole number from 1 was expected.",
-            fix=f"write for example {option.flags[0]} 500.",
+            fix=f"write for example {option.flags[0]} {_EXAMPLES.get(option.key, 500)}.",
         )
     return int(value)
 
