@@ -5,62 +5,25 @@ This module is loaded with the extension; what it needs of the library is loaded
 
 from __future__ import annotations
 
-import difflib
 import math
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from traitlets import Bool, Enum, Float, Int, TraitError, TraitType, Unicode, observe, validate
-from traitlets.config import Configurable
-from traitlets.config.loader import DeferredConfig
+from traitlets import Bool, Enum, Float, Int, TraitError, Unicode, observe, validate
 
 from agentcell_magics.cells import is_validated
+from agentcell_magics.setting_kinds import Amount
+from agentcell_magics.settings import Settings
 
 if TYPE_CHECKING:
     from traitlets.config import Config
 
     from agentcell.budget import Budget
-    from agentcell.errors import CellError
     from agentcell.request import Defaults
     from agentcell.session import Session
 
-_PREFIX = "AGENTCELL_"
 
-
-class Amount(TraitType[Any, Any]):
-    """A trait: an amount of US dollars, kept as the text ``2.00``; or one of `words`.
-
-    Parameters
-    ----------
-    words
-        What else may stand there.
-    """
-
-    def __init__(self, *words: str, **options: Any) -> None:
-        super().__init__(None, allow_none=True, **options)
-        self.words = words
-
-    def validate(self, _: Any, value: Any) -> str | None:
-        """Return `value` as it is kept."""
-        from agentcell.budget import amount, plain_amount
-        from agentcell.errors import PriceError
-
-        if value is None:
-            return None
-        if isinstance(value, str) and value.strip().casefold() in self.words:
-            return value.strip().casefold()
-        try:
-            return plain_amount(amount(value, self.name or "The amount"))
-        except PriceError as error:
-            raise TraitError(error.problem) from error
-
-    def from_string(self, s: str) -> str:
-        """Return what the environment says, which is checked when it is set."""
-        return s
-
-
-class AgentMagics(Configurable):
+class AgentMagics(Settings):
     """What the magics do where a cell says nothing.
 
     What holds, first to last: an option on the cell's line; what was set here or in
@@ -150,49 +113,8 @@ class AgentMagics(Configurable):
     """What holds where nothing is said; None where that is the model's or the session's affair."""
 
     def __init__(self, given: Config | None = None) -> None:
-        super().__init__()
-        self._wrong: dict[str, CellError] = {}
         self._applied: Budget | None = None
-        self.fixed: dict[str, Any] = {}
-        """What can be changed no more, with the value that holds."""
-        self.remarks: list[str] = []
-        """What to tell once about `given`, a line each."""
-        section = given.get(type(self).__name__, {}) if given else {}
-        for name, value in section.items():
-            self._take(name, value)
-
-    def update_config(self, config: Config) -> None:
-        """Take what `%config AgentMagics.name = value` says.
-
-        Parameters
-        ----------
-        config
-            Holds the values that are set now, and no others.
-
-        Raises
-        ------
-        CellError, UnknownModel
-            If there is no setting of that name, or the value cannot be used.
-        """
-        for name, value in config.get(type(self).__name__, {}).items():
-            self._refuse_if_late(name, value)
-            if name == "model" and isinstance(value, str):
-                from agentcell.adapters.registry import locate
-
-                locate(value)
-            self._set(name, value)
-            self._wrong.pop(name, None)
-
-    def check(self) -> None:
-        """Raise what was wrong in a profile's file and was not set anew since.
-
-        Raises
-        ------
-        CellError
-            If there is anything.
-        """
-        for wrong in self._wrong.values():
-            raise wrong
+        super().__init__(given)
 
     def in_force(self, name: str) -> Any:
         """Return what holds where a cell says nothing.
@@ -294,22 +216,6 @@ class AgentMagics(Configurable):
 
         return configured(*values)
 
-    @classmethod
-    def class_get_trait_help(
-        cls,
-        trait: TraitType[Any, Any],
-        inst: Any = None,
-        helptext: str | None = None,
-    ) -> str:
-        """Return what `%config AgentMagics` shows for one trait."""
-        said = super().class_get_trait_help(trait, inst, helptext)
-        name = trait.name or ""
-        if inst is None or getattr(inst, name) is not None:
-            return said
-        variable = _PREFIX + name.upper()
-        origin = variable if os.environ.get(variable, "").strip() else "the default"
-        return f"{said}\n    In force: {inst._shown(name)} ({origin})"  # noqa: SLF001 (its own)
-
     @validate("temperature", "max_tokens")
     def _no_strange_number(self, proposal: Any) -> Any:
         value = proposal["value"]
@@ -342,7 +248,8 @@ class AgentMagics(Configurable):
             raise TraitError(f"AgentMagics.model is {value!r}: the name of a model was expected.")
         return value
 
-    def _shown(self, name: str) -> str:
+    def value_in_words(self, name: str) -> str:
+        """Return what holds where a setting is None, as help shows it."""
         from agentcell.adapters.registry import default_name
         from agentcell.errors import CellError
 
@@ -353,101 +260,3 @@ class AgentMagics(Configurable):
         if value is None:
             return "a tenth of the budget" if name == "ask_above" else "as the model has it"
         return repr(value)
-
-    def _refuse_if_late(self, name: str, value: Any) -> None:
-        from agentcell.errors import CellError
-
-        if name in self.fixed and value != self.fixed[name]:
-            raise CellError(
-                f"AgentMagics.{name} is {self.fixed[name]!r} since the first question here.",
-                fix="restart the kernel and set it before the first question.",
-            )
-
-    def _take(self, name: str, value: Any) -> None:
-        """Set `name` from a profile, where nobody could read an error yet."""
-        from agentcell.errors import CellError
-
-        try:
-            self._set(name, value)
-        except CellError as error:
-            self.remarks.append(f"agentcell: ipython_config.py: {error.problem} ({error.fix})")
-            if self.has_trait(name):
-                self._wrong[name] = error
-
-    def _set(self, name: str, value: Any) -> None:
-        from agentcell.errors import CellError
-
-        if name not in self.trait_names(config=True):
-            close = difflib.get_close_matches(name, self.trait_names(config=True), n=1)
-            raise CellError(
-                f"AgentMagics has no setting {name!r}.",
-                fix=f"did you mean {close[0]}?"
-                if close
-                else "run %config AgentMagics to see them.",
-            )
-        trait = self.traits()[name]
-        try:
-            if isinstance(value, DeferredConfig):  # from the command line
-                value = value.get_value(trait)
-            setattr(self, name, value)
-        except (TraitError, ValueError) as error:
-            raise CellError(
-                f"AgentMagics.{name} is {value!r:.80}; {_expected(trait)} was expected.",
-                fix=f"run %config AgentMagics.{name} = {_example(trait)}",
-            ) from error
-
-    def _from_environment(self, name: str) -> Any:
-        from agentcell.errors import CellError
-
-        variable = _PREFIX + name.upper()
-        said = os.environ.get(variable, "").strip()
-        if not said:
-            return None
-        trait = self.traits()[name]
-        try:
-            return self._checked(name, trait.from_string(said))
-        except (TraitError, ValueError):
-            raise CellError(
-                f"The environment variable {variable} is {said!r:.80};"
-                f" {_expected(trait)} was expected.",
-                fix=f"set it anew, or run %config AgentMagics.{name} = {_example(trait)}",
-            ) from None
-
-    @classmethod
-    def _checked(cls, name: str, value: Any) -> Any:
-        """Return `value` as the trait takes it; traitlets checks only what is set."""
-        one = cls()
-        setattr(one, name, value)
-        return getattr(one, name)
-
-
-def _expected(trait: TraitType[Any, Any]) -> str:
-    match trait:
-        case Enum():
-            return f"one of {', '.join(trait.values or ())}"
-        case Bool():
-            return "True or False"
-        case Float():
-            return "a number from 0"
-        case Amount():
-            return " or ".join(["US dollars such as '2.00'", *map(repr, trait.words)])
-        case Int():
-            return f"a whole number from {trait.min}"
-        case _:
-            return "a text"
-
-
-def _example(trait: TraitType[Any, Any]) -> str:
-    match trait:
-        case Enum():
-            return repr((trait.values or ("",))[0])
-        case Bool():
-            return "True"
-        case Float():
-            return "0.2"
-        case Int():
-            return "500"
-        case Amount():
-            return "'2.00'" if trait.words else "'0.10'"
-        case _:
-            return "'local'" if trait.name == "model" else "'Be brief.'"
