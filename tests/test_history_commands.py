@@ -493,9 +493,11 @@ def test_an_answer_that_comes_after_an_earlier_cell_ran_again_is_stale_at_once(
     asked.run("session.model = quick", cell_id="c0")
     asked.run("%%agent\nquestion 1", cell_id="c1")
 
-    look = "import time\nh.wait()\n[time.sleep(0.05) for _ in range(100) if not h._is_stale]"
+    look = (
+        "import time\nh.wait()\n[time.sleep(0.05) for _ in range(100) if not h._display._is_stale]"
+    )
     asked.run(look, cell_id="c5")
-    ended = asked.run("print(h._bundle(None)[0]['text/plain'])", cell_id="c5").text
+    ended = asked.run("print(h._display._bundle(h.result())[0]['text/plain'])", cell_id="c5").text
 
     assert "slow" in ended
     assert SAID in ended
