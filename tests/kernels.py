@@ -184,11 +184,13 @@ class Kernel:
 def running(folder: Path, env: dict[str, str] | None = None) -> Iterator[Kernel]:
     """Start a kernel in `folder`, under this Python, and end it afterwards.
 
-    It does not know that a test runs: with pytest's variable in its environment, ipykernel and
-    the magics would show outputs in another way than a person sees them.
+    It does not know that a test runs, nor that it does so unattended: with such a variable in its
+    environment, ipykernel and the magics would show outputs in another way than a person sees
+    them, and ask for nothing.
     """
     manager = KernelManager(kernel_name="python3")
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    hidden = {"PYTEST_CURRENT_TEST", "CI"}
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
     manager.start_kernel(
         extra_arguments=["--log-level=ERROR"],  # no notice that loopback is not encrypted
         cwd=str(folder),
