@@ -87,11 +87,6 @@ class Shelf:
         """Where the files are, or would be; None for memory."""
         return None if self.folder is None else self.folder / FOLDER
 
-    @property
-    def is_on_disk(self) -> bool:
-        """Whether turns are, or will be, in files."""
-        return self.folder is not None
-
     def work(
         self, task: Callable[[TurnStore], _T], *, make: bool = False, quiet: bool = False
     ) -> _T:
