@@ -196,3 +196,22 @@ def test_the_notebooks_own_name_is_the_files(tmp_path: Path) -> None:
             kernel.run(f"%%agent {ASK}\nOne?")
 
     assert len(Recording(tmp_path / "recordings" / "tutorial.jsonl")) == 1
+
+
+def test_config_says_what_holds_where_no_line_does(
+    shell: InteractiveShell, server: ChatServer, tmp_path: Path
+) -> None:
+    shell.run_line_magic("load_ext", "agentcell")
+    server.reply("one").reply("two")
+    file = tmp_path / "a.jsonl"
+    run(shell, f"%config AgentMagics.recording = {str(file)!r}")
+    run(shell, "%config AgentMagics.mode = 'record'")
+    run(shell, f"%%agent {ASK}\nOne?")
+    run(shell, "%config AgentMagics.mode = 'replay'")
+    assert run(shell, f"%%agent {ASK} --fresh\nOne?") is None
+    assert isinstance(run(shell, f"%%agent {ASK} --fresh\nTwo?"), RecordingMiss)
+    run(shell, "%agent record off")
+    assert run(shell, f"%%agent {ASK} --fresh\nTwo?") is None
+
+    assert len(server.requests) == 2
+    assert len(Recording(file)) == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from traitlets import Bool, Enum, Float, Int, TraitError, Unicode, observe, validate
@@ -97,6 +98,19 @@ class AgentMagics(Settings):
         help="The language of what the magics say: en, zh, one that add_language added, or auto,"
         " by the kernel's environment (LANGUAGE, LC_ALL, LC_MESSAGES, LANG).",
     ).tag(config=True)
+    mode = Enum(
+        ("off", "record", "rerecord", "replay", "auto"),
+        None,
+        allow_none=True,
+        help="Whether answers are recorded or replayed where no %agent record or %agent replay"
+        " said it; the environment's AGENTCELL_MODE wins over all three.",
+    ).tag(config=True)
+    recording = Unicode(
+        None,
+        allow_none=True,
+        help="The recording's file where the notebook names none; recordings/NOTEBOOK.jsonl"
+        " where the notebook's name is known.",
+    ).tag(config=True)
     quiet = Bool(
         None, allow_none=True, help="Show the answer alone (-q); --no-quiet shows all in one cell."
     ).tag(config=True)
@@ -107,6 +121,7 @@ class AgentMagics(Settings):
         "pdf_as": "pdf",
         "history": "notebook",
         "language": "auto",
+        "mode": "off",
         "budget": "off",
         "quiet": False,
     }
@@ -167,6 +182,9 @@ class AgentMagics(Settings):
         """
         session.defaults = self.defaults()
         session.history.max_turns = self.in_force("history_turns")
+        session.recorder.usual_mode = self.mode or "off"  # it asks the environment itself
+        if self.recording is not None:
+            session.recorder.usual_file = Path(self.recording)
         budget = self._budget()
         self._applied = budget
         session.budget = budget

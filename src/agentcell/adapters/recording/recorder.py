@@ -23,12 +23,14 @@ class Recorder:
 
     def __init__(self) -> None:
         self._recording: Recording | None = None
-        self._mode = "off"
+        self._mode: str | None = None
         self._timing = False
         self._made: dict[int, tuple[Model, RecordingModel]] = {}
         self._lock = threading.Lock()
         self.usual_file: Path | None = None
         """The file where neither the notebook nor the environment names one."""
+        self.usual_mode = "off"
+        """The mode where neither says one."""
 
     def use(self, path: str | os.PathLike[str] | None, mode: str, *, timing: bool = False) -> None:
         """Record into a file, or replay from it, from now on.
@@ -65,7 +67,7 @@ class Recorder:
         wanted = os.environ.get(MODE_VARIABLE, "").strip().lower()
         if wanted and checked_mode(wanted, MODE_VARIABLE) and self._is_file_known():
             return wanted
-        return self._mode
+        return self._mode or self.usual_mode
 
     @property
     def file(self) -> Path | None:
