@@ -131,8 +131,9 @@ def test_a_background_answer_tells_its_cost(
     cell = Cell(shell, "%%agent --async -o later\nhi")
 
     assert cell.error is None
-    assert str(shell.user_ns["later"].result(10).cost) == "0.12"
-    assert "$0.12" in str(shell.user_ns["later"]._bundle(None))  # noqa: SLF001
+    later = shell.user_ns["later"]
+    assert str(later.result(10).cost) == "0.12"
+    assert "$0.12" in str(later._display._bundle(later.result()))  # noqa: SLF001
 
 
 def test_a_replayed_cell_shows_the_same_and_spends_nothing(

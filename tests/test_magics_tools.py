@@ -161,7 +161,7 @@ def test_methods_tools_lambdas_partials_and_lists_are_tools(
         ("-T nothing_like_it", "define it in a cell above"),
         ("-T number", "is an int; a function was expected"),
         ("-T shop.cuont", "did you mean count?"),
-        ("-T print", "there is no variable 'print'"),
+        ("-T nowhere", "there is no variable 'nowhere'"),
         ("-T weather -T weather", "Two tools are named 'weather'"),
         ("-T unknown_type", "type is not known"),
         ("--schema shop.Recept", "shop has no 'Recept'"),

@@ -497,7 +497,7 @@ def test_a_cloned_notebook_goes_on_where_it_was(tmp_path: Path, start: Callable[
     with start() as kernel:
         run(kernel, ("c0", SETUP), ("n", "n = 3"))
         done = run(kernel, *cells)
-        ended = "handle.wait()\nimport json\nprint(json.dumps(handle._bundle(None)))"
+        ended = "import json\nprint(json.dumps(handle._display._bundle(handle.result())))"
         data, metadata = json.loads(kernel.run(ended, cell_id="w").outputs[-1]["text"])
         done[-1][2].outputs[-1].update(data=data, metadata=metadata)  # as its display is updated
         kept = json.loads(kernel.run(TOLD, cell_id="t").text)
