@@ -7,7 +7,7 @@ from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from agentcell.adapters.events import Event
+from agentcell.adapters.events import Event, closable
 from agentcell.adapters.model import Model
 from agentcell.adapters.recording import RecordingModel
 from agentcell.agents.answer_schema import AnswerSchema
@@ -63,7 +63,7 @@ def asked(
     with record:
         if not (request.tools or request.schema):
             answer = meter.stream(request.outgoing, None, request.settings)
-            with closing(_closable(answer)) as events:
+            with closing(closable(answer)) as events:
                 for event in events:
                     record.take(event)
                     meter.take(event)
@@ -259,8 +259,3 @@ def _with_text(message: Message, text: str) -> Message:
     if not isinstance(last, TextMessageBlock):
         return {**message, "content": [*content, TextMessageBlock(text)]}
     return {**message, "content": [*content[:-1], replace(last, text=f"{last.text}\n\n{text}")]}
-
-
-def _closable(events: Iterator[Event]) -> Any:
-    """Return an iterator with `close`, which a plain one lacks."""
-    return events if hasattr(events, "close") else (event for event in events)

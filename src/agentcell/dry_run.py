@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-from agentcell.adapters.estimate import Estimate, EstimatePart, estimate_tokens, innermost
+from agentcell.adapters.estimate import Estimate, EstimatePart, estimate_tokens
 from agentcell.adapters.logs import request_as_sent
+from agentcell.adapters.model import innermost
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.recording.model import RecordingModel
 from agentcell.adapters.uploads import UploadsFiles

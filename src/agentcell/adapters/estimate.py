@@ -14,7 +14,7 @@ from typing import Any
 from agentcell.adapters.content import arguments_text, read_messages
 from agentcell.adapters.gemini_settings import is_older
 from agentcell.adapters.image_tokens import NOTHING, Range, image_tokens
-from agentcell.adapters.model import Model
+from agentcell.adapters.model import Model, innermost
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.parts import Media, Text, Turn
 from agentcell.adapters.registry import resolve
@@ -235,12 +235,6 @@ class _Counting:
             round(found.low * share / wider),
             round(found.high * share * wider),
         )
-
-
-def innermost(model: Model) -> Model:
-    """Return who answers: some models stand around another."""
-    inner = getattr(model, "model", None)
-    return innermost(inner) if isinstance(inner, Model) and inner is not model else model
 
 
 def _part(kind: str, name: str, count: Range) -> EstimatePart:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -294,3 +294,8 @@ def events_of(result: dict[str, Any]) -> list[Event]:
 def content_of(content: object) -> str:
     """Return an assistant's content, which may be None, as text."""
     return content if isinstance(content, str) else "" if content is None else str(content)
+
+
+def closable(events: Iterator[Event]) -> Any:
+    """Return an iterator with `close`, which a plain one lacks."""
+    return events if hasattr(events, "close") else (event for event in events)

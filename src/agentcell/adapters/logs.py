@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters.digests import body_for_people, for_people
 from agentcell.adapters.events import Event, Finished, Usage
+from agentcell.adapters.model import Model, innermost
 from agentcell.adapters.redaction import by_length, known_keys, redacted
 from agentcell.errors import ModelError
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
 
 if TYPE_CHECKING:
-    from agentcell.adapters.model import Model
     from agentcell.adapters.prepared import Prepared
 
 LOGGER = logging.getLogger("agentcell.requests")
@@ -55,7 +55,7 @@ def request_as_sent(
     """
     from agentcell.adapters.remote import RemoteModel
 
-    asked = _innermost(model)
+    asked = innermost(model)
     secrets = known_keys()
     shown: dict[str, Any] = {"model": for_people(model.name, *secrets)}
     if isinstance(asked, RemoteModel):
@@ -149,13 +149,6 @@ def _counted(usage: Usage | None) -> str:
 
 def _safe(prepared: Prepared, text: str) -> str:
     return redacted(text, *by_length((*known_keys(), *prepared.origin.hidden)))
-
-
-def _innermost(model: Model) -> Model:
-    from agentcell.adapters.model import Model as AnyModel
-
-    inner = getattr(model, "model", None)
-    return _innermost(inner) if isinstance(inner, AnyModel) and inner is not model else model
 
 
 def _plain(value: Any) -> Any:

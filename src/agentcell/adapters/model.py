@@ -346,3 +346,9 @@ def _is_result(result: object) -> bool:
 def _listed(names: frozenset[str]) -> str:
     ordered = [name for name in ("path", "bytes", "base64", "url", "file_id") if name in names]
     return " or ".join([", ".join(ordered[:-1]), ordered[-1]] if len(ordered) > 1 else ordered)
+
+
+def innermost(model: Model) -> Model:
+    """Return who answers: some models stand around another, as their `model`."""
+    inner = getattr(model, "model", None)
+    return innermost(inner) if isinstance(inner, Model) and inner is not model else model

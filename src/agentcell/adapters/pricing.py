@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters.free_models import is_free
+from agentcell.adapters.model import Model, innermost
 from agentcell.adapters.package_prices import Counts, dollars
 from agentcell.adapters.price_table import MILLION, Price, PriceTable, key_of, read_prices, shown
 from agentcell.adapters.registry import locate, resolve
@@ -26,7 +27,6 @@ from agentcell.errors import AgentcellError, PriceError, UnknownModel
 
 if TYPE_CHECKING:
     from agentcell.adapters.events import Usage
-    from agentcell.adapters.model import Model
 
 PRICES_VARIABLE = "AGENTCELL_PRICES"
 """The path of a JSON file of prices; see `agentcell.adapters.price_table.read_prices`."""
@@ -100,7 +100,7 @@ def cost(
     is not known. `price_of` and `estimate.estimate_cost` raise `PriceError`.
     """
     try:
-        asked = _innermost(resolve(model) if isinstance(model, str) else model)
+        asked = innermost(resolve(model) if isinstance(model, str) else model)
     except AgentcellError:
         asked = None
     try:
@@ -225,14 +225,6 @@ def _log_once(problem: PriceError) -> None:
     if problem.problem not in _logged:
         _logged.add(problem.problem)
         LOGGER.warning("No costs are known: %s", problem.problem)
-
-
-def _innermost(model: Model) -> Model:
-    """Return who answers: some models stand around another."""
-    from agentcell.adapters.model import Model as AnyModel
-
-    inner = getattr(model, "model", None)
-    return _innermost(inner) if isinstance(inner, AnyModel) and inner is not model else model
 
 
 def _by_price(price: Price, usage: Usage | None) -> Cost | None:

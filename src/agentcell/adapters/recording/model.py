@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from agentcell.adapters.events import Event, Finished, Usage, Waiting
+from agentcell.adapters.events import Event, Finished, Usage, Waiting, closable
 from agentcell.adapters.model import Model
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.recording.canonical import canonical, key_of
@@ -151,7 +151,7 @@ class RecordingModel(Model):
             return
         taking = self._taking(asked)
         answer = self.model.stream(messages, tools, settings, **kwargs)
-        with taking, closing(_closable(answer)) as events:
+        with taking, closing(closable(answer)) as events:
             for event in events:
                 yield taking.take(event)
 
@@ -329,8 +329,3 @@ def _end(entry: Entry, stopped: BaseException) -> None:
         raise stopped
     if (failure := entry.failure()) is not None:
         raise failure
-
-
-def _closable(events: Iterator[Event]) -> Any:
-    """Return an iterator with `close`, which a plain one lacks."""
-    return events if hasattr(events, "close") else (event for event in events)
