@@ -261,7 +261,7 @@ def _end_of(finished: ToolFinished) -> str:
     said = plain(content_text(finished.content)).removeprefix("Error: ").strip()
     first = said.splitlines()[0] if said else ""
     short = first if len(first) <= _LONGEST_CALL else f"{first[:_LONGEST_CALL]}…"
-    if first.startswith("the call was not allowed"):
+    if finished.was_refused:
         return f"{seconds}{say('refused: {reason}', reason=short)}"
     return f"{seconds}{say('failed: {reason}', reason=short)}"
 

@@ -81,7 +81,9 @@ def _finished(call: ToolCall, outcome: Outcome, began: float) -> ToolFinished:
 
 def _refused(call: ToolCall, answer: object) -> ToolFinished:
     why = f": {answer}" if isinstance(answer, str) and answer else ""
-    return ToolFinished(call, f"Error: the call was not allowed{why}.", is_error=True)
+    return ToolFinished(
+        call, f"Error: the call was not allowed{why}.", is_error=True, was_refused=True
+    )
 
 
 async def _awaited(answer: Any) -> Any:

@@ -28,12 +28,16 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool has run. `content` is what the model reads; `seconds` is how long it took."""
+    """A tool has run, or was not allowed to.
+
+    `content` is what the model reads; `seconds` is how long it took.
+    """
 
     call: ToolCall
     content: Content = field(repr=False)
     is_error: bool = False
     seconds: float = 0.0
+    was_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
