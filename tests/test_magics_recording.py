@@ -7,10 +7,12 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import kernels
-from agentcell.adapters.recording import Recording, RecordingMiss
+from agentcell import pytest_plugin
+from agentcell.adapters.recording import MODES, Recording, RecordingMiss
 from agentcell.errors import CellError
 from agentcell.testing import ChatServer
 from agentcell_magics import current_session
+from agentcell_magics.config import AgentMagics
 
 ASK = "openai-chat/one"
 
@@ -215,3 +217,25 @@ def test_config_says_what_holds_where_no_line_does(
 
     assert len(server.requests) == 2
     assert len(Recording(file)) == 1
+
+
+def test_another_file_in_config_is_used_from_then_on_and_none_takes_it_back(
+    shell: InteractiveShell, server: ChatServer, tmp_path: Path
+) -> None:
+    shell.run_line_magic("load_ext", "agentcell")
+    server.reply("yes")
+    run(shell, "%config AgentMagics.mode = 'record'")
+    for name in ("a.jsonl", "b.jsonl"):
+        run(shell, f"%config AgentMagics.recording = {str(tmp_path / name)!r}")
+        assert run(shell, f"%%agent {ASK} --fresh\nOne?") is None
+    run(shell, "%config AgentMagics.recording = None")
+    error = run(shell, f"%%agent {ASK} --fresh\nOne?")
+
+    assert [len(Recording(tmp_path / name)) for name in ("a.jsonl", "b.jsonl")] == [1, 1]
+    assert "No file of a recording is named" in str(error)
+    assert len(server.requests) == 2
+
+
+def test_configuration_and_pytest_know_the_same_modes() -> None:
+    assert tuple(AgentMagics.mode.values) == MODES
+    assert pytest_plugin._MODES == MODES  # noqa: SLF001 (the table is what is tested)

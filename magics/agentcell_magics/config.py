@@ -183,8 +183,7 @@ class AgentMagics(Settings):
         session.defaults = self.defaults()
         session.history.max_turns = self.in_force("history_turns")
         session.recorder.usual_mode = self.mode or "off"  # it asks the environment itself
-        if self.recording is not None:
-            session.recorder.usual_file = Path(self.recording)
+        session.recorder.chosen_file = Path(self.recording) if self.recording else None
         budget = self._budget()
         self._applied = budget
         session.budget = budget

@@ -22,13 +22,16 @@ class Recorder:
     """Puts a recording round models, as long as one is in use. Safe to share between threads."""
 
     def __init__(self) -> None:
+        self._named: Path | None = None
         self._recording: Recording | None = None
         self._mode: str | None = None
         self._timing = False
         self._made: dict[int, tuple[Model, RecordingModel]] = {}
         self._lock = threading.Lock()
         self.usual_file: Path | None = None
-        """The file where neither the notebook nor the environment names one."""
+        """The file where nobody names one."""
+        self.chosen_file: Path | None = None
+        """The file that configuration names, where the notebook names none."""
         self.usual_mode = "off"
         """The mode where neither says one."""
 
@@ -38,7 +41,8 @@ class Recorder:
         Parameters
         ----------
         path
-            None: the one in use, else what the environment or the notebook's name says.
+            None: the one in use, else what configuration, the environment or the notebook's own
+            name says.
         mode
             One of `MODES`; ``off`` ends it.
         timing
@@ -53,10 +57,11 @@ class Recorder:
         with self._lock:
             self._made.clear()
             self._mode, self._timing = mode, timing
-            if mode == "off":
+            if path is not None or mode == "off":
+                self._named = None if path is None else Path(path)
                 self._recording = None
-            elif path is not None or self._recording is None:
-                self._recording = self._opened(Path(path) if path is not None else None)
+            if mode != "off":
+                self._opened()
 
     @property
     def mode(self) -> str:
@@ -65,15 +70,16 @@ class Recorder:
         The environment decides only where a file is known, not for every session of a program.
         """
         wanted = os.environ.get(MODE_VARIABLE, "").strip().lower()
-        if wanted and checked_mode(wanted, MODE_VARIABLE) and self._is_file_known():
+        if wanted and checked_mode(wanted, MODE_VARIABLE) and self.file is not None:
             return wanted
         return self._mode or self.usual_mode
 
     @property
     def file(self) -> Path | None:
-        """The file that was named, whatever holds now."""
-        with self._lock:
-            return None if self._recording is None else self._recording.path
+        """The file that would be used, whatever mode holds now; None: none is known."""
+        named = os.environ.get(FILE_VARIABLE, "").strip()
+        chosen = self._named or self.chosen_file
+        return chosen or (Path(named) if named else self.usual_file)
 
     @property
     def recording(self) -> Recording | None:
@@ -81,9 +87,7 @@ class Recorder:
         if self.mode == "off":
             return None
         with self._lock:
-            if self._recording is None:
-                self._recording = self._opened(None)
-            return self._recording
+            return self._opened()
 
     def around(self, model: Model) -> Model:
         """Return the model to ask in the place of `model`: itself where recording is off."""
@@ -97,19 +101,17 @@ class Recorder:
                 self._made[id(model)] = (model, made)
             return made
 
-    def _is_file_known(self) -> bool:
-        named = os.environ.get(FILE_VARIABLE, "").strip()
-        return self._recording is not None or bool(named) or self.usual_file is not None
-
-    def _opened(self, path: Path | None) -> Recording:
-        named = os.environ.get(FILE_VARIABLE, "").strip()
-        place = path or (Path(named) if named else self.usual_file)
+    def _opened(self) -> Recording:
+        """Return the file's recording, the same as long as the file is the same."""
+        place = self.file
         if place is None:
             raise CellError(
                 "No file of a recording is named, and this notebook's own name is not known.",
                 fix="name one, for example recordings/tutorial.jsonl.",
             )
-        return Recording(place)
+        if self._recording is None or self._recording.path != place:
+            self._recording = Recording(place)
+        return self._recording
 
 
 def checked_mode(mode: str, where: str = "The recording's mode") -> str:
