@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import nbformat
-
 from agentcell.adapters.recording import Recording
-from agentcell.checking import check
+from agentcell.checking import record
 from agentcell.testing import Call, ChatServer
 
 HERE = Path(__file__).parent
@@ -30,16 +28,9 @@ def main(paths: list[Path]) -> int:
     """Record, then replay and save; return the exit code."""
     for path in paths:
         with scripted(path):
-            (recorded,) = check([path], mode="rerecord")
-        if not recorded.is_fine:
-            print("\n".join([f"{path.name} was not recorded:", *recorded.faults]))
-            return 1
-        leave_out(path)
-        (replayed,) = check([path])
-        nbformat.write(replayed.executed, path)
-        (again,) = check([path])
-        print("\n  ".join([again.summary(), *again.faults]))
-        if not again.is_fine:
+            (report,) = record([path], again=True, before_replay=leave_out)
+        print("\n  ".join([report.summary(), *report.faults]))
+        if not report.is_fine:
             return 1
     return 0
 

@@ -237,5 +237,5 @@ def test_another_file_in_config_is_used_from_then_on_and_none_takes_it_back(
 
 
 def test_configuration_and_pytest_know_the_same_modes() -> None:
-    assert tuple(AgentMagics.mode.values) == MODES
+    assert tuple(AgentMagics.mode.values or ()) == MODES
     assert pytest_plugin._MODES == MODES  # noqa: SLF001 (the table is what is tested)
