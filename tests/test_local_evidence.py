@@ -430,7 +430,8 @@ def test_a_long_text_is_searched_at_the_price_of_its_length() -> None:
     def cost(count: int) -> float:
         pages = [
             "\n".join(
-                f"Clause {page}.{line} states that party {line} keeps record {page * line}."
+                f"Clause {page}.{line} states that party {line} keeps record {page * line}"
+                " in order."
                 for line in range(1, 56)
             )
             for page in range(1, count + 1)
