@@ -12,6 +12,10 @@ AgentcellError
 ├── Stopped                  the person at the notebook stopped the work
 ├── HistoryError             the notebook's past turns cannot be read
 ├── ScanError                a file cannot be searched for keys
+├── GenerationError          a picture or clip cannot be made as asked; nothing was sent
+│   ├── NoBackend            nobody is set up who could make it
+│   └── NotResumable         a job cannot be asked for again
+├── DownloadError            an address may not be fetched, or what came is not what was wanted
 ├── PriceError               a price cannot be read
 ├── BudgetExceeded           asking would pass what may be spent
 └── ModelError               the model, or the service behind it, said no
@@ -27,6 +31,7 @@ AgentcellError
     │   └── ContentFiltered  the service refused the request for what it says or shows
     ├── ConnectionFailed     no connection, or it broke
     │   └── Timeout          no connection or no answer in time
+    ├── GenerationFailed     a paid job failed, or nobody knows yet what became of it
     ├── ServiceError         the service failed (5xx)
     │   └── Overloaded       the service has too much to do for now
     └── StreamTruncated      the answer stopped before its end
@@ -40,6 +45,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
+    from typing import Any
 
 _SHOWN = 240
 """Characters of a problem that a repr shows."""
@@ -202,6 +208,22 @@ class ScanError(AgentcellError):
     """A file cannot be searched for keys, so nobody can say that it holds none."""
 
 
+class GenerationError(AgentcellError, ValueError):
+    """A picture or clip cannot be made as asked. Raised before anything is sent."""
+
+
+class NoBackend(GenerationError):
+    """Nobody is set up who could make pictures or clips of that kind."""
+
+
+class NotResumable(GenerationError):
+    """A job cannot be asked for again: its service keeps none, or nobody knows its id."""
+
+
+class DownloadError(AgentcellError):
+    """An address may not be fetched, or what came is not what was wanted."""
+
+
 class ModelError(AgentcellError):
     """The model, or the service behind it, said no.
 
@@ -286,6 +308,35 @@ class ConnectionFailed(ModelError):
 
 class Timeout(ConnectionFailed):
     """No connection, or no answer, in the time that was given."""
+
+
+class GenerationFailed(ModelError):
+    """A job that may be paid for failed, or nobody knows yet what became of it.
+
+    Parameters
+    ----------
+    job_id
+        Its name in the ledger, for ``%generate resume``; empty if it has none.
+    is_billed
+        Whether it may have been paid for; None where nobody knows.
+    is_over
+        Whether it can be no more; False: it may still run, and can be asked for again.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        fix: str = "",
+        job_id: str = "",
+        is_billed: bool | None = None,
+        is_over: bool = True,
+        **facts: Any,
+    ) -> None:
+        super().__init__(problem, fix=fix, **facts)
+        self.job_id = job_id
+        self.is_billed = is_billed
+        self.is_over = is_over
 
 
 class ServiceError(ModelError):

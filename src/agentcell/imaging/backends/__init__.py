@@ -1,0 +1,1 @@
+"""Makers of pictures and clips, one module each."""

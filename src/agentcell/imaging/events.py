@@ -1,0 +1,90 @@
+"""What a job tells on its way, from the first word of its service to the files on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from agentcell.imaging.generation import Generation
+    from agentcell.imaging.wish import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The service took the job; it may be paid for from now on.
+
+    `request_id` is the service's own name of it, by which it can be asked for again; empty if it
+    has none.
+    """
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """How far it is: the service's word for it, and a part from 0 to 1 where one is told."""
+
+    state: str
+    part: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartialImage:
+    """A picture that is not finished, as the bytes of its file."""
+
+    data: bytes = field(repr=False)
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """One finished file: its bytes, or the address that it must be fetched from."""
+
+    kind: Kind
+    data: bytes | None = field(default=None, repr=False)
+    url: str = field(default="", repr=False)  # it may be signed
+    thumbnail_url: str = field(default="", repr=False)
+    revised_prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The service is done. What it did not tell is None or empty."""
+
+    model: str = ""
+    cost: Decimal | None = None
+    seed: int | None = None
+
+
+BackendEvent: TypeAlias = Accepted | Progressed | PartialImage | Made | Ended
+"""What a backend yields; `Ended` last, exactly once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """One file is on disk, whole."""
+
+    path: Path
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotSaved:
+    """One file of several could not be had; the others are kept."""
+
+    index: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """All that could be saved is; always last."""
+
+    generation: Generation
+
+
+GenerationEvent: TypeAlias = Accepted | Progressed | PartialImage | Saved | NotSaved | Generated
+"""What `generating.generate` yields to a magic, a panel or a tool."""

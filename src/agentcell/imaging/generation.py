@@ -1,0 +1,88 @@
+"""What came of a job: files on disk, and how they came to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentcell.imaging.wish import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """One generated file on disk.
+
+    Parameters
+    ----------
+    path
+        Where it lies.
+    kind
+        ``image`` or ``video``.
+    mime_type
+        By its content.
+    digest
+        SHA-256 of its bytes, in hexadecimal.
+    size_bytes
+        Of the file.
+    width, height
+        Pixels; 0 where they are not known.
+    alt
+        What a reader is told who cannot see it: from the prompt.
+    poster
+        A clip's still picture, if there is one.
+    """
+
+    path: Path
+    kind: Kind
+    mime_type: str
+    digest: str
+    size_bytes: int
+    width: int = 0
+    height: int = 0
+    alt: str = ""
+    poster: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """Pictures or a clip, with all that is known of how they were made.
+
+    It can stand in a question (``{gen}``) like any picture.
+
+    Parameters
+    ----------
+    artifacts
+        What was saved, in order; not empty.
+    prompt, model, backend, seed
+        As they were used; `seed` None and `model` empty where the service did not tell.
+    parents
+        Digests of the pictures that it was made from.
+    cost
+        US dollars; None where nobody knows, 0 where it is free.
+    job_id, request_id
+        The name in our ledger, and the service's own.
+    revised_prompt
+        What the service made of the prompt, if it says so.
+    missing
+        What could not be saved, one sentence each.
+    """
+
+    artifacts: tuple[Artifact, ...]
+    prompt: str
+    model: str
+    backend: str
+    seed: int | None = None
+    parents: tuple[str, ...] = ()
+    cost: Decimal | None = None
+    job_id: str = ""
+    request_id: str = ""
+    revised_prompt: str = ""
+    missing: tuple[str, ...] = field(default=())
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the files lie, in order."""
+        return tuple(artifact.path for artifact in self.artifacts)
