@@ -172,6 +172,10 @@ class HistoryWarning(UserWarning):
     """The notebook's turns cannot be kept as they should be; the answer is there all the same."""
 
 
+class JobsWarning(UserWarning):
+    """The list of jobs cannot be kept as it should be; the work goes on all the same."""
+
+
 class PriceError(AgentcellError, ValueError):
     """A price cannot be read."""
 
