@@ -14,6 +14,7 @@ FOLDERS = {"agentcell": "src", "agentcell_widgets": "widgets", "agentcell_magics
 
 LAYERS = [
     "agentcell.errors",
+    "agentcell.wording",
     "agentcell.modality",
     "agentcell.loop",
     "agentcell.markdown_code",
