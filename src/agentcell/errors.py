@@ -16,6 +16,7 @@ AgentcellError
 │   ├── NoBackend            nobody is set up who could make it
 │   └── NotResumable         a job cannot be asked for again
 ├── DownloadError            an address may not be fetched, or what came is not what was wanted
+├── PanelError               a panel in the page was told what it cannot do
 ├── PriceError               a price cannot be read
 ├── BudgetExceeded           asking would pass what may be spent
 └── ModelError               the model, or the service behind it, said no
@@ -174,6 +175,10 @@ class HistoryWarning(UserWarning):
 
 class JobsWarning(UserWarning):
     """The list of jobs cannot be kept as it should be; the work goes on all the same."""
+
+
+class PanelError(AgentcellError):
+    """A panel was told what it cannot do: by its page, or by a program in its name."""
 
 
 class PriceError(AgentcellError, ValueError):
