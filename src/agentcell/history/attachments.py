@@ -116,6 +116,30 @@ class Attachments:
             newer = {v.place for v in found if v.waits and v.place}
             return [(v.spec, v.asset) for v in found if v.waits or v.place not in newer]
 
+    @property
+    def waiting(self) -> tuple[MediaMessageBlock, ...]:
+        """What goes out with the next question, each once, in the order in which it came."""
+        with self._lock:
+            found = {self.tags.tag(one.asset, one.spec): one for one in self._viewed if one.waits}
+            return tuple(
+                MediaMessageBlock(one.asset, one.spec.name, tag, one.spec.description)
+                for tag, one in found.items()
+            )
+
+    def withdraw(self, tag: str) -> bool:
+        """Let what waits under that tag not go out with the next question; say whether it did.
+
+        It stays known, unlike what is forgotten.
+        """
+        with self._lock:
+            left = [
+                one
+                for one in self._viewed
+                if not (one.waits and self.tags.tag(one.asset, one.spec) == tag)
+            ]
+            found, self._viewed = len(left) < len(self._viewed), left
+            return found
+
     def shared(self, block: MediaMessageBlock) -> MediaMessageBlock:
         """Return the block with its content kept once, however often it was read."""
         content = block.asset.snapshot

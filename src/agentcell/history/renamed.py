@@ -15,6 +15,7 @@ from typing import Any
 
 from agentcell.history.copying import copy_turn
 from agentcell.history.database import Database
+from agentcell.history.panel_cells import is_panel_cell
 from agentcell.history.store import TurnStore
 
 _WRITING = 5.0
@@ -97,7 +98,7 @@ def _asking_cells(store: TurnStore, until: float) -> list[str]:
                 f" ORDER BY place {order}, part {order} LIMIT ?",
                 *(conversation, _MOST_LOOKED_FOR),
             )
-            found += [cell for cell, ended in cells if ended < until]
+            found += [cell for cell, ended in cells if ended < until and not is_panel_cell(cell)]
     return found
 
 

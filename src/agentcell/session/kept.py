@@ -11,9 +11,10 @@ from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.models_by_name import ModelsByName
 from agentcell.adapters.recording import Recorder
+from agentcell.assets.access import AccessPolicy
 from agentcell.assets.asset import MediaAsset
 from agentcell.budget import Budget
-from agentcell.errors import PriceError
+from agentcell.errors import AttachmentError, PriceError
 from agentcell.history.attachments import Attachments
 from agentcell.history.conversations import Conversation
 from agentcell.history.notebook import MAIN, NotebookHistory
@@ -50,6 +51,9 @@ class Kept:
         """What holds where a question says nothing."""
         self._budget: Budget | Literal["environment"] | None = "environment"
         self._ledger = Ledger(self.history)
+        home = self.history.folder
+        self.access = AccessPolicy(None if home is None else home.parent)
+        """Which local files a model may ask for."""
 
     def __repr__(self) -> str:
         turns, attachments = self.history.count(), len(self._attachments)
@@ -191,6 +195,31 @@ class Kept:
         block = self._attachments.forget(tag)
         self._changed()
         return block
+
+    @property
+    def waiting(self) -> tuple[MediaMessageBlock, ...]:
+        """The attachments that go out with the next question, whoever asks it."""
+        return self._attachments.waiting
+
+    def withdraw(self, tag: str) -> None:
+        """Let an attachment that waits not go out with the next question; it stays known.
+
+        Parameters
+        ----------
+        tag
+            Whole: ``"[receipt_1 Receipt]"``.
+
+        Raises
+        ------
+        AttachmentError
+            If none of that tag waits.
+        """
+        if not self._attachments.withdraw(tag):
+            raise AttachmentError(
+                f"No attachment {tag[:80]!r} waits for the next question.",
+                fix="see session.waiting for those that do.",
+            )
+        self._changed()
 
     def reset(self) -> None:
         """Forget all turns and attachments; the model stays."""

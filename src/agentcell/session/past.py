@@ -78,6 +78,31 @@ class Past(Kept):
         self._changed()
         return turn
 
+    def branch(self, turn_id: str, *, before: bool = False, name: str = "") -> str:
+        """Begin a conversation with copies of a turn and those before it; return its name.
+
+        What is asked there leaves the former conversation as it is. The copies cost nothing.
+
+        Parameters
+        ----------
+        turn_id
+            Its `Turn.id`.
+        before
+            Copy only the turns before it.
+        name
+            Of the new conversation. Empty: the former's with a number, ``main-2``.
+
+        Raises
+        ------
+        HistoryError
+            If there is no such turn, or a conversation of that name.
+        """
+        from agentcell.history.forked import fork
+
+        new = fork(self.history, turn_id, before=before, name=name)
+        self._changed()
+        return new
+
     def restore_saved(
         self, path: str | os.PathLike[str], *, if_new: bool = False, by_cell: bool = True
     ) -> Restored:
