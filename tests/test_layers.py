@@ -22,6 +22,7 @@ LAYERS = [
     "agentcell.safe_text",
     "agentcell.assets",
     "agentcell.messages",
+    "agentcell.openai_shape",
     "agentcell.prompts",
     "agentcell.keys",
     "agentcell.adapters",

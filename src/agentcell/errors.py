@@ -9,6 +9,8 @@ AgentcellError
 ├── AgentError               an agent or a graph is put together wrongly
 ├── AnswerError              the model's answer lacks what was asked for
 ├── SkillError               a skill's folder cannot be read
+├── PromptError              a prompt file cannot be filled in as asked
+│   └── PromptFormatError    a prompt file cannot be read; says its file and line
 ├── Stopped                  the person at the notebook stopped the work
 ├── HistoryError             the notebook's past turns cannot be read
 ├── ScanError                a file cannot be searched for keys
@@ -159,6 +161,36 @@ class AnswerError(AgentcellError, ValueError):
 
 class SkillError(AgentcellError):
     """A skill's folder cannot be read."""
+
+
+class PromptError(AgentcellError, ValueError):
+    """A prompt file cannot be filled in as asked."""
+
+
+class PromptFormatError(PromptError):
+    """A prompt file cannot be read.
+
+    Parameters
+    ----------
+    file
+        Its path, or what it is called.
+    line
+        Where, counted from 1.
+    reason
+        What was found there and what was expected; a phrase without its full stop.
+    fix
+        What to do now, in the imperative. May be empty.
+    """
+
+    def __init__(self, file: object, line: int, reason: str, *, fix: str = "") -> None:
+        super().__init__(f"{file}, line {line}: {reason}.", fix=fix)
+        self.file = str(file)
+        self.line = line
+        self.reason = reason
+
+
+class PromptWarning(UserWarning):
+    """A prompt is filled in, though something about it is probably not what was meant."""
 
 
 class Stopped(AgentcellError):

@@ -1,0 +1,113 @@
+"""Texts, pictures, calls and whole messages → the dicts in which OpenAI's clients write them.
+
+The other way round, `agentcell.adapters.content` reads these dicts for every adapter. So a prompt
+file, a runner and an adapter agree on one shape; what each provider wants is made of it last.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agentcell.assets.asset import MediaAsset
+from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
+from agentcell.modality import FieldModality
+
+
+def text_part(text: str) -> dict[str, Any]:
+    """Return one piece of a message's text as a part."""
+    return {"type": "text", "text": text}
+
+
+def image_part(url: str, detail: str = "") -> dict[str, Any]:
+    """Return an image as a part.
+
+    Parameters
+    ----------
+    url
+        An address, or a data URL.
+    detail
+        How closely to look: ``auto``, ``low``, ``high`` or ``original``; empty: not said.
+    """
+    return {
+        "type": "image_url",
+        "image_url": {"url": url, **({"detail": detail} if detail else {})},
+    }
+
+
+def data_url(data: bytes, mime_type: str) -> str:
+    """Return a file's bytes as a data URL."""
+    return f"data:{mime_type};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def media_part(asset: MediaAsset) -> dict[str, Any]:
+    """Return an attachment as a part; its file is read.
+
+    Raises
+    ------
+    AttachmentError
+        If its file cannot be read.
+    """
+    if asset.file_id is not None:
+        kind = "input_image" if asset.modality is FieldModality.IMAGE else "input_file"
+        return {"type": kind, "file_id": asset.file_id}
+    url = asset.url or data_url(asset.load_bytes(), asset.mime_type)
+    if asset.modality is FieldModality.IMAGE:
+        return image_part(url)
+    place = "file_url" if asset.url else "file_data"
+    return {"type": "file", "file": {"filename": asset.default_filename, place: url}}
+
+
+def call_dict(call: ToolCall) -> dict[str, Any]:
+    """Return a tool call; its arguments are JSON text, as the model wrote them where it was none."""
+    arguments = call.raw_arguments or json.dumps(call.arguments, ensure_ascii=False)
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
+
+
+def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Return messages as plain dicts, lists and texts that JSON can hold.
+
+    Parameters
+    ----------
+    messages
+        In any of the shapes that adapters take; they are not changed. What they hold beside
+        OpenAI's own keys (``opaque``, ``is_error``) stays.
+
+    Raises
+    ------
+    AttachmentError
+        If an attachment's file cannot be read.
+    """
+    return [_message(message) for message in messages]
+
+
+def _message(message: Message) -> dict[str, Any]:
+    plain = dict(message)
+    content = message.get("content")
+    if isinstance(content, (list, tuple)):
+        plain["content"] = [_part(block) for block in content]
+    elif isinstance(content, (TextMessageBlock, MediaMessageBlock, MediaAsset)):
+        plain["content"] = [_part(content)]
+    if calls := message.get("tool_calls"):
+        plain["tool_calls"] = [
+            call_dict(call) if isinstance(call, ToolCall) else call for call in calls
+        ]
+    return plain
+
+
+def _part(block: Any) -> Any:
+    if isinstance(block, str):
+        return text_part(block)
+    if isinstance(block, TextMessageBlock):
+        return text_part(block.text)
+    if isinstance(block, MediaMessageBlock):
+        return media_part(block.asset)
+    if isinstance(block, MediaAsset):
+        return media_part(block)
+    return dict(block) if isinstance(block, Mapping) else block
