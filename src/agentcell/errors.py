@@ -7,6 +7,7 @@ AgentcellError
 ├── ToolError                a tool cannot be called as asked
 │   └── ToolServerFailed     an MCP server cannot be started or reached, or died
 ├── AgentError               an agent or a graph is put together wrongly
+│   └── GraphNotBuilt        a graph is to run before it is built
 ├── AnswerError              the model's answer lacks what was asked for
 ├── SkillError               a skill's folder cannot be read
 ├── PromptError              a prompt file cannot be filled in as asked
@@ -155,6 +156,10 @@ class AgentError(AgentcellError, ValueError):
     """An agent or a graph is put together wrongly."""
 
 
+class GraphNotBuilt(AgentError, RuntimeError):
+    """A graph is to run before it is built."""
+
+
 class AnswerError(AgentcellError, ValueError):
     """The model's answer lacks what was asked for."""
 
@@ -281,6 +286,9 @@ class ModelError(AgentcellError):
     retryable
         Whether the same request may succeed later.
     """
+
+    is_billed: bool | None = None
+    """Whether it may have been paid for; None where nobody knows. Told of generations only."""
 
     def __init__(  # noqa: PLR0913 (each is a fact of its own about the failed call)
         self,

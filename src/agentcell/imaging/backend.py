@@ -30,6 +30,13 @@ class ImageBackend:
     can_resume: ClassVar[bool] = False
     """Whether a job can be asked for again by its request id, without paying twice."""
 
+    def is_at_hand(self) -> bool:
+        """Whether a wish that names nobody may go here: what it needs (a key, an address) is set.
+
+        Nothing is sent, and nobody who may be slow is asked for it.
+        """
+        return False
+
     def check(self, wish: GenerationWish) -> None:
         """Refuse what this backend cannot make, before anything is sent.
 

@@ -13,6 +13,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """The job is written down, and nothing is sent yet; always first.
+
+    `job_id` is its name in the ledger, `price` US dollars that it will cost, None where nobody
+    knows.
+    """
+
+    job_id: str
+    backend: str
+    price: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
     """The service took the job; it may be paid for from now on.
 
@@ -86,5 +99,7 @@ class Generated:
     generation: Generation
 
 
-GenerationEvent: TypeAlias = Accepted | Progressed | PartialImage | Saved | NotSaved | Generated
-"""What `generating.generate` yields to a magic, a panel or a tool."""
+GenerationEvent: TypeAlias = (
+    Planned | Accepted | Progressed | PartialImage | Saved | NotSaved | Generated
+)
+"""What `Generator.stream` yields to a magic, a panel or a tool."""

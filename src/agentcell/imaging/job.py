@@ -28,7 +28,10 @@ STATES: tuple[JobState, ...] = get_args(JobState)
 UNFINISHED: frozenset[JobState] = frozenset({"submitted", "accepted", "saving", "unknown"})
 """The states of a job that may be paid for and whose files are not on disk."""
 
-_PLAIN = ("kind", "model", "count", "size", "format", "seed", "seconds", "aspect", "negative")
+_PLAIN = (
+    *("kind", "model", "count", "size", "format", "quality"),
+    *("seed", "seconds", "aspect", "negative"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

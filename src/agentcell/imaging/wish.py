@@ -15,6 +15,8 @@ ImageFormat: TypeAlias = Literal["png", "webp", "jpeg"]
 MOST_IMAGES = 8
 MOST_SECONDS = 60
 
+QUALITIES = ("low", "medium", "high", "xhigh", "max", "auto")
+
 _SIZE = re.compile(r"[1-9]\d{0,4}x[1-9]\d{0,4}|auto")
 _ASPECT = re.compile(r"[1-9]\d{0,2}:[1-9]\d{0,2}")
 _SEEDS = range(-(2**63), 2**63)
@@ -38,6 +40,8 @@ class GenerationWish:
         ``WIDTHxHEIGHT`` in pixels, ``auto``, or empty: the backend decides.
     format
         How pictures are stored.
+    quality
+        One of `QUALITIES`, or empty: the backend decides. More costs more.
     references
         Pictures to start from, or to edit; for a clip its first frame.
     mask
@@ -65,6 +69,7 @@ class GenerationWish:
     count: int = 1
     size: str = ""
     format: ImageFormat = "png"
+    quality: str = ""
     references: tuple[ImageAsset, ...] = ()
     mask: ImageAsset | None = None
     seed: int | None = None
@@ -80,6 +85,8 @@ class GenerationWish:
             raise _wrong("kind", self.kind, "image or video")
         if self.format not in ("png", "webp", "jpeg"):
             raise _wrong("format", self.format, "png, webp or jpeg")
+        if self.quality and self.quality not in QUALITIES:
+            raise _wrong("quality", self.quality, f"one of {', '.join(QUALITIES)}")
         if not _is_whole(self.count) or not 1 <= self.count <= MOST_IMAGES:
             raise _wrong("count", self.count, f"a whole number from 1 to {MOST_IMAGES}")
         if self.seed is not None and (not _is_whole(self.seed) or self.seed not in _SEEDS):
