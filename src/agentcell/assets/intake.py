@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from agentcell.assets.content import Content
+from agentcell.assets.linkless import open_linkless
 from agentcell.assets.wording import a_type, short
 from agentcell.errors import AttachmentError
 
@@ -55,7 +56,28 @@ def local_path(path: str | os.PathLike[str]) -> Path:
         ) from None
 
 
-def read_path(path: Path, shown: str, limit: int) -> Content:
+def check_file(path: Path, shown: str) -> None:
+    """Refuse what is no regular file: nothing, a folder, a device, a pipe.
+
+    Parameters
+    ----------
+    shown
+        What to call it in an error.
+
+    Raises
+    ------
+    AttachmentError
+        If there is no such file.
+    """
+    try:
+        _check_kind(path.stat().st_mode, shown)
+    except (OSError, ValueError) as error:
+        if isinstance(error, AttachmentError):
+            raise
+        raise _unreadable(path, shown, error) from None
+
+
+def read_path(path: Path, shown: str, limit: int, *, follow_links: bool = True) -> Content:
     """Read the file at `path` once, to its end.
 
     Parameters
@@ -64,6 +86,8 @@ def read_path(path: Path, shown: str, limit: int) -> Content:
         What to call it in an error.
     limit
         The most bytes it may have.
+    follow_links
+        Whether links on the way may be followed.
 
     Raises
     ------
@@ -73,7 +97,8 @@ def read_path(path: Path, shown: str, limit: int) -> Content:
     try:
         _check_kind(path.stat().st_mode, shown)  # before it is opened: opening a pipe would hang
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+        flags |= getattr(os, "O_CLOEXEC", 0)
+        descriptor = os.open(path, flags) if follow_links else open_linkless(path, flags)
         try:
             status = os.fstat(descriptor)
             _check_kind(status.st_mode, shown)

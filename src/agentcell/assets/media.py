@@ -82,6 +82,7 @@ class MediaAsset:
         *,
         mime_type: str | None = None,
         filename: str | None = None,
+        follow_links: bool = True,
     ) -> Self:
         """Read a local file, once, now.
 
@@ -93,6 +94,8 @@ class MediaAsset:
             What it is believed to be. The content decides; a note tells where they differ.
         filename
             What to call it; the path's last part by default.
+        follow_links
+            Whether links on the way to it may be followed; if not, one is an error.
 
         Raises
         ------
@@ -101,7 +104,8 @@ class MediaAsset:
         """
         place = local_path(path)
         name = clean_name(filename) or clean_name(place.name)
-        content = read_path(place, short(clean_name(place.name) or str(place)), MAX_PDF_BYTES)
+        shown = short(clean_name(place.name) or str(place))
+        content = read_path(place, shown, MAX_PDF_BYTES, follow_links=follow_links)
         return cls._of_content("path", content, name, mime_type, path=place)
 
     @classmethod

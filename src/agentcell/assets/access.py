@@ -1,0 +1,322 @@
+"""A path, and who asks for it → the file that may be read, or why it may not.
+
+One rule for every door: `%view_image`, the tools `view_image` and `image_generation`, pictures to
+edit, ``[IMAGE:…]`` and prompt files. A person may read what they can read; a path that a model
+chose must lead, links followed,
+
+- into an approved folder (the notebook's own, and those of `AccessPolicy.allow_root`),
+- to a file that was made in this session, or
+- to one that a person named: typed in a cell's text or option, letter for letter.
+
+A path that a model only read (in a file, on a web page, in a tool's result or in its own answer)
+is none of these, unless code of the person's own calls `AccessPolicy.trust`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agentcell.assets.asset import ImageAsset
+from agentcell.assets.intake import check_file, local_path
+from agentcell.assets.typed_texts import TypedTexts
+from agentcell.assets.wording import short
+from agentcell.errors import AttachmentError
+
+Asker: TypeAlias = Literal["model", "person"]
+
+FORBIDDEN = (
+    *("/etc", "/root", "/home", "/usr", "/bin", "/sbin", "/lib", "/opt", "/boot"),
+    *("/dev", "/proc", "/sys", "/var", "/tmp"),  # noqa: S108 (what is refused there)
+    *("~/.ssh", "~/.gnupg", "~/.aws", "~/.config", "~/.kube", "~/.netrc"),
+)
+"""What an approved folder that is as wide as a home or a disk does not open to a model."""
+
+MAX_PATH = 4_096
+"""Characters of a path that a model may ask for."""
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_ENCODED = re.compile(r"%2f|%5c|%00|%2e%2e", re.IGNORECASE)
+
+
+class AccessPolicy:
+    """Which local files a model may ask for, in one session. May be used from several threads.
+
+    What is guaranteed: `resolve` returns a path without links; `image` opens that path with no
+    link followed on the way, so that nothing can be put in its place between check and reading.
+    Who opens a resolved path in another way has no such guarantee. A hard link is the file itself.
+    A folder that a person approved or a path that they named stands for whatever lies there when
+    it is asked for.
+
+    Parameters
+    ----------
+    root
+        The notebook's folder: approved, there yet or not, and what relative paths of a model
+        begin at. None: the current folder.
+    """
+
+    def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
+        self._roots: list[Path] = []
+        try:
+            self._root = _canonical(Path.cwd() if root is None else local_path(root))
+            self._roots.append(self._root)
+        except FileNotFoundError:  # the current folder was removed: nothing is approved
+            self._root = Path.home()
+        self._named: set[Path] = set()
+        self._made: set[Path] = set()
+        self._typed = TypedTexts()
+
+    def __repr__(self) -> str:
+        return f"AccessPolicy({short(str(self._root))!r}, {len(self._roots)} approved)"
+
+    @property
+    def root(self) -> Path:
+        """The notebook's folder."""
+        return self._root
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """All approved folders."""
+        return tuple(self._roots)
+
+    # -- what becomes allowed
+
+    def allow_root(self, folder: str | os.PathLike[str]) -> Path:
+        """Let a model see the images in `folder`, and make files there; return it, resolved.
+
+        Parameters
+        ----------
+        folder
+            There, with all below it.
+
+        Raises
+        ------
+        AttachmentError
+            If it is no folder.
+        """
+        root = _folder(folder)
+        if root not in self._roots:
+            self._roots.append(root)
+        return root
+
+    def typed(self, text: str) -> None:
+        """Let a model see every file that `text` names.
+
+        Parameters
+        ----------
+        text
+            As a person typed it: never an answer, a tool's result or an attachment's text, and no
+            question into which values were put already.
+        """
+        self._typed.add(text)
+
+    def name(self, path: str | os.PathLike[str]) -> None:
+        """Let a model see the file at `path`: a person named it.
+
+        Parameters
+        ----------
+        path
+            One file's; a relative one begins at the current folder.
+        """
+        self._named.add(local_path(path).resolve())
+
+    def made(self, path: str | os.PathLike[str]) -> None:
+        """Let a model see the file at `path`: it was made in this session.
+
+        Parameters
+        ----------
+        path
+            As for `name`.
+        """
+        self._made.add(local_path(path).resolve())
+
+    def trust(self, path: str | os.PathLike[str]) -> None:
+        """Let a model see the file at `path`: a tool that the person trusts returned it.
+
+        Parameters
+        ----------
+        path
+            As for `name`. No tool's result is trusted unless this is called with it.
+        """
+        self.name(path)
+
+    # -- what is asked for
+
+    def resolve(self, path: str | os.PathLike[str], *, asked_by: Asker) -> Path:
+        """Return the file that `path` leads to, absolute and without links.
+
+        Parameters
+        ----------
+        path
+            A person's relative path begins at the current folder, a model's at `root`.
+        asked_by
+            ``model`` for whatever a model chose; ``person`` for what a person typed in a cell or
+            wrote in code.
+
+        Raises
+        ------
+        AttachmentError
+            If it may not be read, is no regular file, or there is none. What lies outside is
+            refused without saying whether it is there.
+        """
+        found = self._allowed(path) if asked_by == "model" else _canonical(local_path(path))
+        check_file(found, _shown(path))
+        return found
+
+    def image(self, path: str | os.PathLike[str], *, asked_by: Asker) -> ImageAsset:
+        """Return the image that `path` leads to, read once.
+
+        Parameters
+        ----------
+        path, asked_by
+            As for `resolve`.
+
+        Raises
+        ------
+        AttachmentError
+            As there; or if it is no image, damaged, or too large.
+        """
+        found = self.resolve(path, asked_by=asked_by)
+        return ImageAsset.from_path(found, follow_links=False)
+
+    def resolve_output(self, path: str | os.PathLike[str], *, asked_by: Asker) -> Path:
+        """Return where a new file may be written, absolute and without links.
+
+        Parameters
+        ----------
+        path
+            A relative one begins at `root`, whoever gave it. Its folder need not be there yet.
+        asked_by
+            A model may write into approved folders alone, and into no hidden one.
+
+        Raises
+        ------
+        AttachmentError
+            If nothing may be written there, or a folder or a device is there. Whether a file may
+            be replaced is for the caller to decide.
+        """
+        if asked_by == "model":
+            found = self._allowed(path)
+            inside = [found.relative_to(root) for root in self._roots if _is_in(found, root)]
+            if any(part.startswith(".") for one in inside for part in one.parts):
+                raise AttachmentError(
+                    f"{_shown(path)} would be hidden.", fix="give a path without a leading dot."
+                )
+        else:
+            found = _canonical(self._root / Path(local_path(path) if _is_absolute(path) else path))
+        if os.path.lexists(found):
+            check_file(found, _shown(path))
+        return found
+
+    # -- the rule
+
+    def _allowed(self, path: str | os.PathLike[str]) -> Path:
+        """Return where a model's `path` leads, if it is approved, made or named."""
+        text = _checked(path)
+        if ".." in re.split(r"[/\\]", text) and not self._typed.hold([text]):
+            raise AttachmentError(
+                f"{_shown(path)} climbs out of a folder with '..'.",
+                fix="give the path from the notebook's folder on.",
+            )
+        for place in self._places(text):
+            found = _canonical(place)
+            if self._is_open(found) or found in self._made or found in self._named:
+                return found
+            if self._typed.hold(self._spellings(text, place)):
+                return found
+        raise AttachmentError(
+            f"{_shown(path)} may not be used by a model: it leads to no approved folder, was not"
+            " made in this session, and no person named it.",
+            fix="the person can write the path in the cell, or approve its folder:"
+            " agentcell.magics.current_session().access.allow_root(…).",
+        )
+
+    def _places(self, text: str) -> Iterator[Path]:
+        """Yield where `text` may lead: from the notebook's folder, and where it was typed."""
+        path = _expanded(text)
+        first = self._root / path
+        yield first
+        if not path.is_absolute() and not first.exists():
+            yield from (folder / path for folder in self._typed.folders(text))
+
+    def _is_open(self, found: Path) -> bool:
+        for root in self.roots:
+            shut = (place for place in _forbidden() if _is_in(place, root, own=False))
+            if _is_in(found, root) and not any(_is_in(found, place) for place in shut):
+                return True
+        return False
+
+    def _spellings(self, text: str, place: Path) -> Iterator[str]:
+        """Yield the ways in which a person may have typed what `text` says."""
+        yield text
+        whole = os.path.abspath(place)  # noqa: PTH100 (links stay as they were typed)
+        yield whole
+        home = str(Path.home())
+        if whole.startswith(home + os.sep):
+            yield "~" + whole[len(home) :]
+
+
+def _checked(path: str | os.PathLike[str]) -> str:
+    """Return a model's path as text, if it is one."""
+    local_path(path)  # an address, bytes, another type: told there
+    text = os.fspath(path).strip()
+    if _CONTROLS.search(text) or len(text) > MAX_PATH:
+        raise AttachmentError(
+            f"{_shown(path)} is no path: it holds control characters, or too many others.",
+            fix="give the path as it is shown in a folder.",
+        )
+    if _ENCODED.search(text):
+        raise AttachmentError(
+            f"{_shown(path)} holds encoded characters (%2f and the like).",
+            fix="write the path without encoding.",
+        )
+    return text
+
+
+def _folder(folder: str | os.PathLike[str]) -> Path:
+    found = _canonical(local_path(folder))
+    if not found.is_dir():
+        raise AttachmentError(
+            f"{_shown(folder)} is no folder.", fix="give the path of a folder that is there."
+        )
+    return found
+
+
+def _canonical(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):  # a circle of links; a name that no file can have
+        raise AttachmentError(
+            f"{_shown(path)} cannot be followed.", fix="check its links."
+        ) from None
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # nobody of that name
+        return Path(text)
+
+
+def _is_absolute(path: str | os.PathLike[str]) -> bool:
+    return _expanded(os.fspath(path)).is_absolute()
+
+
+def _is_in(path: Path, folder: Path, *, own: bool = True) -> bool:
+    return path.is_relative_to(folder) and (own or path != folder)
+
+
+def _forbidden() -> Iterator[Path]:
+    for place in FORBIDDEN:
+        path = _expanded(place)
+        yield path
+        yield path.resolve()
+
+
+def _shown(path: object) -> str:
+    """Return a path for an error: on one line, without control characters, not long."""
+    text = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else repr(path)
+    return short("".join(char if char.isprintable() else "\ufffd" for char in text))
