@@ -29,9 +29,10 @@ LAYERS = [
     "agentcell.scan",
     "agentcell.history",
     "agentcell.answer",
+    "agentcell.budget",
+    "agentcell.batch",
     "agentcell.agents",
     "agentcell.imaging",
-    "agentcell.budget",
     "agentcell.metering",
     "agentcell.request",
     "agentcell.asking",
@@ -57,6 +58,7 @@ HEAVY = {
     *("openai", "anthropic", "google", "httpx2", "httpx"),
     *("PIL", "pypdfium2", "numpy", "pandas", "matplotlib", "pydantic", "markdown_it", "nh3"),
     *("faster_paddle", "rapidocr", "xllamacpp"),
+    *("tqdm", "cloudpickle", "ipyparallel", "dask", "distributed"),
 }
 """What `src/agentcell` may import only inside a function: none of it is loaded by %load_ext."""
 

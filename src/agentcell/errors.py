@@ -13,6 +13,9 @@ AgentcellError
 ├── PromptError              a prompt file cannot be filled in as asked
 │   └── PromptFormatError    a prompt file cannot be read; says its file and line
 ├── Stopped                  the person at the notebook stopped the work
+│   └── BatchStopped         so ended a batch; what came until then is its `result`
+├── BatchError               a batch cannot be begun, or gone on with, as asked
+│   └── WorkerLost           a row's worker died again and again, or could not run it
 ├── HistoryError             the notebook's past turns cannot be read
 ├── ScanError                a file cannot be searched for keys
 ├── GenerationError          a picture or clip cannot be made as asked; nothing was sent
@@ -200,6 +203,28 @@ class PromptWarning(UserWarning):
 
 class Stopped(AgentcellError):
     """The person at the notebook stopped the work; what came until then is kept."""
+
+
+class BatchStopped(Stopped):
+    """A batch was stopped; what came until then is kept.
+
+    Parameters
+    ----------
+    result
+        The `BatchResult` until then. In a notebook, after the cell: ``sys.last_value.result``.
+    """
+
+    def __init__(self, problem: str, *, fix: str = "", result: Any = None) -> None:
+        super().__init__(problem, fix=fix)
+        self.result = result
+
+
+class BatchError(AgentcellError, ValueError):
+    """A batch cannot be begun, or gone on with, as asked."""
+
+
+class WorkerLost(BatchError):
+    """A row's worker died again and again, or could not run it."""
 
 
 class HistoryError(AgentcellError):
