@@ -1,4 +1,4 @@
-"""The answers of a session that are still on their way: begun, told of, stopped."""
+"""What a session has on its way in the background: begun, told of, stopped."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from agentcell.errors import CellError
 from agentcell.session import Session
-from agentcell_magics.async_answer import AsyncAnswer
+from agentcell_magics.handle import Handle
+
+H = TypeVar("H", bound=Handle[Any])
 
 _LAST_SECONDS = 1.0
-"""How long a kernel that ends waits for its answers to be kept."""
+"""How long a kernel that ends waits for what it has under way to be kept."""
 
 
 class Background:
-    """The answers of one session that are still on their way."""
+    """The answers and pictures of one session that are still on their way."""
 
     def __init__(self) -> None:
-        self._handles: list[AsyncAnswer] = []
+        self._handles: list[Handle[Any]] = []
         self._count = 0
         self._lock = threading.Lock()
 
     @property
-    def running(self) -> list[AsyncAnswer]:
+    def running(self) -> list[Handle[Any]]:
         """Those that are not at their end, oldest first."""
         with self._lock:
             self._handles = [handle for handle in self._handles if not handle.done]
@@ -33,16 +36,16 @@ class Background:
 
     def in_conversation(self, name: str) -> int:
         """Return how many of them belong to a conversation: a question now does not see them."""
-        return sum(handle.request.conversation == name for handle in self.running)
+        return sum(handle.conversation == name for handle in self.running)
 
     def begin(
         self,
-        make: Callable[[str], AsyncAnswer],
+        make: Callable[[str], H],
         name: str | None,
         *,
         updates: bool,
-    ) -> AsyncAnswer:
-        """Start a question; an earlier run of the same cell is stopped first.
+    ) -> H:
+        """Start it; an earlier run of the same cell is stopped first.
 
         Parameters
         ----------
@@ -51,15 +54,13 @@ class Background:
         name
             What the person calls it; None: a name is made up.
         updates
-            Whether displays may be updated; if not, the question is answered before this returns.
+            Whether displays may be updated; if not, it is done before this returns.
         """
         with self._lock:
             self._count += 1
             handle = make(name or f"async_{self._count}")
-        turn = handle.request.turn
         for other in self.running:
-            asker = (other.request.turn.cell_id, other.request.turn.part)
-            if turn.cell_id is not None and asker == (turn.cell_id, turn.part):
+            if handle.asker[0] is not None and other.asker == handle.asker:
                 other.cancel()
                 other.wait(_LAST_SECONDS)
         if not updates:
@@ -70,7 +71,7 @@ class Background:
         handle.start()
         return handle
 
-    def cancel(self, name: str | None) -> list[AsyncAnswer]:
+    def cancel(self, name: str | None) -> list[Handle[Any]]:
         """Stop the one of that name, or ``all``; without a name the only one.
 
         Raises
@@ -89,7 +90,7 @@ class Background:
         return chosen
 
 
-def _which(running: list[AsyncAnswer], name: str | None) -> CellError:
+def _which(running: list[Handle[Any]], name: str | None) -> CellError:
     if not running:
         return CellError(
             "Nothing is answered in the background.", fix="begin a cell with %%agent --async."

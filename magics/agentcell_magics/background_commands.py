@@ -9,8 +9,6 @@ from agentcell_magics.background import background
 from agentcell_magics.live import show
 from agentcell_magics.wording import say
 
-_LONGEST_QUESTION = 80
-
 
 def show_running(session: Session, arguments: list[str]) -> None:
     """Show the questions that are answered in the background.
@@ -22,12 +20,7 @@ def show_running(session: Session, arguments: list[str]) -> None:
     """
     if arguments:
         raise CellError("%agent running takes nothing more.", fix="write %agent running alone.")
-    facts = []
-    for handle in background(session).running:
-        asked = " ".join(handle.request.turn.question.split())
-        short = asked if len(asked) <= _LONGEST_QUESTION else f"{asked[:_LONGEST_QUESTION]}…"
-        came = say("{count} characters", count=f"{len(handle.text):,}")
-        facts.append((handle.name, f"{short} · {handle.request.model.name} · {came}"))
+    facts = [(handle.name, handle.describe()) for handle in background(session).running]
     if facts:
         show(cards.rows("Answered in the background", facts))
     else:

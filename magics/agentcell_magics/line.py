@@ -15,7 +15,7 @@ from agentcell_magics.words import shown, tokens
 
 __all__ = ["HELP_WORDS", "Kind", "Option", "parse", "shown", "table", "tokens"]
 
-Kind: TypeAlias = Literal["flag", "text", "name", "pair", "number", "count", "choice"]
+Kind: TypeAlias = Literal["flag", "text", "name", "pair", "number", "count", "integer", "choice"]
 
 _LONG_DASH = re.compile(
     "-?[\u2012-\u2015\u2212][\u2012-\u2015\u2212-]*[a-z][a-z-]*(=.*)?", re.DOTALL
@@ -168,7 +168,7 @@ def _number(option: Option, value: str) -> float:
     return number
 
 
-_EXAMPLES = {"max_rounds": 20}
+_EXAMPLES = {"max_rounds": 20, "count": 4, "seconds": 6}
 """Numbers that fit an option, where those of tokens do not."""
 
 
@@ -177,6 +177,15 @@ def _count(option: Option, value: str) -> int:
         raise CellError(
             f"{option.flags[0]} {shown(value)}: a whole number from 1 was expected.",
             fix=f"write for example {option.flags[0]} {_EXAMPLES.get(option.key, 500)}.",
+        )
+    return int(value)
+
+
+def _integer(option: Option, value: str) -> int:
+    if not re.fullmatch(r"[-+]?[0-9]{1,19}", value):
+        raise CellError(
+            f"{option.flags[0]} {shown(value)}: a whole number was expected.",
+            fix=f"write for example {option.flags[0]} 7.",
         )
     return int(value)
 
@@ -196,6 +205,7 @@ _CHECKS: dict[Kind, Callable[[Option, str], Any]] = {
     "pair": _pair,
     "number": _number,
     "count": _count,
+    "integer": _integer,
     "choice": _choice,
 }
 

@@ -7,6 +7,7 @@ are those of Windows' paths.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentcell.errors import CellError
@@ -50,6 +51,26 @@ def tokens(line: str) -> list[str]:
             fix=f"add {_CLOSES[begun.quote]}.",
         )
     return [*begun.words, *([] if begun.value is None else [begun.value])]
+
+
+def pieces(line: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where each word begins and ends, and what it says.
+
+    A quote that nothing closes is a sign like any other: ``a 12" ruler``.
+    """
+    word, start = "", 0
+    for piece in _PIECE.finditer(line):
+        if piece["blank"]:
+            if piece.start() > start:
+                yield start, piece.start(), word
+            word, start = "", piece.end()
+        elif piece["double"]:
+            word += _unescaped(piece["double"][1:-1])
+        else:
+            quoted = piece["single"] or piece["curly"]
+            word += quoted[1:-1] if quoted else piece.group()
+    if len(line) > start:
+        yield start, len(line), word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
