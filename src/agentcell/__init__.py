@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.adapters.rate_limits import RateLimits
     from agentcell.adapters.recording import RecordingModel
     from agentcell.agents.agent import Agent
+    from agentcell.agents.graph.root import RootGraph
+    from agentcell.agents.graph.template import Factory, NodeTemplate, Shared
     from agentcell.agents.mcp import McpServer
     from agentcell.agents.single import SingleAgent
     from agentcell.agents.tools import tool
@@ -32,6 +34,16 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.history.memory import HistoryMemory
     from agentcell.history.notebook import NotebookHistory
     from agentcell.history.provider import HistoryProvider
+    from agentcell.imaging.contract import (
+        ImageDetail,
+        ImageGenerationOutputFormat,
+        ImagePermission,
+        ImageToolConfig,
+        ImageToolSpec,
+        image_specs,
+        is_image_tool_gated,
+    )
+    from agentcell.imaging.guidance import ImagePromptOptions, render_image_prompt_guidance
     from agentcell.messages import MediaMessageBlock, TextMessageBlock
     from agentcell.modality import FieldModality
     from agentcell.prompts.fields import FieldSpec
@@ -44,12 +56,19 @@ _WHERE = {
     "Answer": "agentcell.answer",
     "AnthropicModel": "agentcell.adapters.anthropic",
     "Budget": "agentcell.budget",
+    "Factory": "agentcell.agents.graph.template",
     "FieldModality": "agentcell.modality",
     "FieldSpec": "agentcell.prompts.fields",
     "GeminiModel": "agentcell.adapters.gemini",
     "HistoryMemory": "agentcell.history.memory",
     "HistoryProvider": "agentcell.history.provider",
     "ImageAsset": "agentcell.assets.asset",
+    "ImageDetail": "agentcell.imaging.contract",
+    "ImageGenerationOutputFormat": "agentcell.imaging.contract",
+    "ImagePermission": "agentcell.imaging.contract",
+    "ImagePromptOptions": "agentcell.imaging.guidance",
+    "ImageToolConfig": "agentcell.imaging.contract",
+    "ImageToolSpec": "agentcell.imaging.contract",
     "LegacyOpenAIModel": "agentcell.adapters.openai_chat",
     "LocalModel": "agentcell.adapters.local",
     "McpServer": "agentcell.agents.mcp",
@@ -57,17 +76,23 @@ _WHERE = {
     "Model": "agentcell.adapters.model",
     "ModelCapabilities": "agentcell.adapters.model",
     "ModelResponseType": "agentcell.adapters.events",
+    "NodeTemplate": "agentcell.agents.graph.template",
     "NotebookHistory": "agentcell.history.notebook",
     "OpenAIModel": "agentcell.adapters.openai_responses",
     "PdfAsset": "agentcell.assets.asset",
     "RateLimits": "agentcell.adapters.rate_limits",
     "RecordingModel": "agentcell.adapters.recording",
+    "RootGraph": "agentcell.agents.graph.root",
     "Session": "agentcell.session",
+    "Shared": "agentcell.agents.graph.template",
     "SingleAgent": "agentcell.agents.single",
     "Skill": "agentcell.prompts.skill",
     "TextMessageBlock": "agentcell.messages",
+    "image_specs": "agentcell.imaging.contract",
+    "is_image_tool_gated": "agentcell.imaging.contract",
     "load_skill": "agentcell.prompts.skill",
     "load_skills": "agentcell.prompts.skill",
+    "render_image_prompt_guidance": "agentcell.imaging.guidance",
     "set_price": "agentcell.adapters.pricing",
     "tool": "agentcell.agents.tools",
 }
@@ -78,12 +103,19 @@ __all__ = [
     "Answer",
     "AnthropicModel",
     "Budget",
+    "Factory",
     "FieldModality",
     "FieldSpec",
     "GeminiModel",
     "HistoryMemory",
     "HistoryProvider",
     "ImageAsset",
+    "ImageDetail",
+    "ImageGenerationOutputFormat",
+    "ImagePermission",
+    "ImagePromptOptions",
+    "ImageToolConfig",
+    "ImageToolSpec",
     "LegacyOpenAIModel",
     "LocalModel",
     "McpServer",
@@ -91,18 +123,24 @@ __all__ = [
     "Model",
     "ModelCapabilities",
     "ModelResponseType",
+    "NodeTemplate",
     "NotebookHistory",
     "OpenAIModel",
     "PdfAsset",
     "RateLimits",
     "RecordingModel",
+    "RootGraph",
     "Session",
+    "Shared",
     "SingleAgent",
     "Skill",
     "TextMessageBlock",
+    "image_specs",
+    "is_image_tool_gated",
     "load_ipython_extension",
     "load_skill",
     "load_skills",
+    "render_image_prompt_guidance",
     "set_price",
     "tool",
     "unload_ipython_extension",
