@@ -24,7 +24,7 @@ from agentcell.history.past import with_mentioned
 from agentcell.history.turns import Turn, forms_of, past_messages
 from agentcell.messages import MediaMessageBlock, Message, media_blocks
 from agentcell.prompts.fields import normalize_field_specs
-from agentcell.prompts.question import compose
+from agentcell.prompts.question import Question, compose
 from agentcell.request import Request
 from agentcell.safe_text import unsendable
 
@@ -205,6 +205,41 @@ class Preparing(Past):
             refusal=refusal,
             forms={**before, **forms},
             notes_of=ready.notes_of,
+        )
+
+    def compose(
+        self,
+        text: str,
+        *,
+        values: Mapping[str, Any] | None = None,
+        attach: Mapping[str, Any] | None = None,
+        mentions: Mapping[str, tuple[str, MediaAsset]] | None = None,
+    ) -> Question:
+        """Return `text` with what it names, attachments by the tags that they have in questions.
+
+        For a prompt that is no question, such as that of a picture. Nothing is sent or recorded,
+        and nothing that waits for the next question goes out with it.
+
+        Parameters
+        ----------
+        text, values, attach, mentions
+            As for `prepare`.
+
+        Raises
+        ------
+        CellError, FieldError, AttachmentError
+            If the text or what it names cannot be used.
+        """
+        known = self._attachments
+        return compose(
+            text,
+            values=values or {},
+            attach=attach or {},
+            fields={},
+            viewed=(),
+            tags=known.tags,
+            sent={},
+            mentions=mentions,
         )
 
     def _forms_until_now(
