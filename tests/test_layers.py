@@ -20,6 +20,7 @@ LAYERS = [
     "agentcell.markdown_code",
     "agentcell.markdown_maths",
     "agentcell.safe_text",
+    "agentcell.card",
     "agentcell.assets",
     "agentcell.messages",
     "agentcell.openai_shape",

@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.messages import MediaMessageBlock, TextMessageBlock
     from agentcell.modality import FieldModality
     from agentcell.prompts.fields import FieldSpec
+    from agentcell.prompts.simple_prompt import SimplePrompt
     from agentcell.prompts.skill import Skill, load_skill, load_skills
     from agentcell.session import Session
 
@@ -85,6 +86,7 @@ _WHERE = {
     "RootGraph": "agentcell.agents.graph.root",
     "Session": "agentcell.session",
     "Shared": "agentcell.agents.graph.template",
+    "SimplePrompt": "agentcell.prompts.simple_prompt",
     "SingleAgent": "agentcell.agents.single",
     "Skill": "agentcell.prompts.skill",
     "TextMessageBlock": "agentcell.messages",
@@ -132,6 +134,7 @@ __all__ = [
     "RootGraph",
     "Session",
     "Shared",
+    "SimplePrompt",
     "SingleAgent",
     "Skill",
     "TextMessageBlock",

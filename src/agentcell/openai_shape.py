@@ -61,7 +61,7 @@ def media_part(asset: MediaAsset) -> dict[str, Any]:
 
 
 def call_dict(call: ToolCall) -> dict[str, Any]:
-    """Return a tool call; its arguments are JSON text, as the model wrote them where it was none."""
+    """Return a tool call; its arguments are JSON text, or what the model sent for it."""
     arguments = call.raw_arguments or json.dumps(call.arguments, ensure_ascii=False)
     return {
         "id": call.id,

@@ -1,0 +1,99 @@
+"""A value for a slot of a prompt file → its text; what has none of its own is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any
+
+from agentcell.assets.asset import MediaAsset
+from agentcell.assets.foreign import is_foreign
+from agentcell.assets.tables import is_frame
+from agentcell.assets.wording import a_type
+from agentcell.errors import PromptError
+from agentcell.modality import FieldModality
+from agentcell.safe_text import unsendable
+
+_TOLD_BY_STR = (
+    bool,
+    int,
+    float,
+    complex,
+    Decimal,
+    Fraction,
+    dt.date,
+    dt.time,
+    dt.timedelta,
+    PurePath,
+)
+
+
+def slot_text(name: str, value: Any) -> str:
+    """Return what stands for ``%name%``.
+
+    Parameters
+    ----------
+    name
+        The slot's, for errors.
+    value
+        A text is itself, a number or a bool as Python writes it, a mapping or list compact JSON.
+
+    Raises
+    ------
+    PromptError
+        If it is None, an image, bytes, or has no text of its own; or the text cannot be sent.
+    """
+    text = _text(name, value)
+    if fault := unsendable(text):
+        raise PromptError(f"The value of '{name}' holds {fault}.", fix=f"take it out of {name}.")
+    return text
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return str.__str__(value)
+    if isinstance(value, _TOLD_BY_STR) and not isinstance(value, Enum):
+        return str(value)
+    if is_frame(value):
+        from agentcell.assets.coerce import coerce
+
+        return str(coerce(value, name=name, modality=FieldModality.TEXT))
+    if isinstance(value, (Mapping, list, tuple)):
+        return _json(name, value)
+    return _other(name, value)
+
+
+def _other(name: str, value: Any) -> str:
+    if isinstance(value, Enum):
+        return _text(name, value.value)
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
+        return _text(name, item())
+    if isinstance(value, (MediaAsset, bytes, bytearray, memoryview)) or is_foreign(value):
+        raise PromptError(
+            f"The value of '{name}' is {a_type(value)}; a text was expected.",
+            fix="give pictures as images=…, and bytes decoded.",
+        )
+    if value is None or str(value).startswith(f"<{type(value).__module__}."):
+        raise PromptError(
+            f"The value of '{name}' is {'None' if value is None else a_type(value)}; a text,"
+            " number, list or mapping was expected.",
+            fix='give a text; "" for nothing.',
+        )
+    return str(value)
+
+
+def _json(name: str, value: Any) -> str:
+    try:
+        plain = dict(value) if isinstance(value, Mapping) else value
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PromptError(
+            f"The value of '{name}' cannot be written as JSON: {str(error)[:120]}.",
+            fix="give texts, numbers, lists and mappings of them.",
+        ) from None
