@@ -1,0 +1,56 @@
+"""The files of a panel's page -> the one text of JavaScript, and of CSS, that anywidget takes.
+
+There is no bundler: `panel.js` is put before a panel's own file, so that its functions are there by
+their names. Its rules of style come before the panel's own in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+
+_COMMENT_LINE = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+
+
+def esm(module: str, *names: str) -> str:
+    """Return what the page runs: `panel.js`, then the panel's own files.
+
+    Lines of comment and indents are left out: a notebook may keep the text once for each panel.
+
+    Parameters
+    ----------
+    module
+        The panel's ``__file__``.
+    names
+        Of its files, in order; the last ends with ``export default { render };``.
+    """
+    return "\n".join([_shared("panel.js"), *_read(module, names)])
+
+
+def css(module: str, *names: str) -> str:
+    """Return the panel's style: `panel.css`, then the panel's own files.
+
+    Parameters
+    ----------
+    module, names
+        As for `esm`.
+    """
+    return "\n".join([_shared("panel.css"), *_read(module, names)])
+
+
+def _read(module: str, names: tuple[str, ...]) -> list[str]:
+    return [_short((Path(module).parent / name).read_text(encoding="utf-8")) for name in names]
+
+
+@cache
+def _shared(name: str) -> str:
+    return _short((_HERE / name).read_text(encoding="utf-8"))
+
+
+def _short(text: str) -> str:
+    return _INDENT.sub("", _CSS_COMMENT.sub("", _COMMENT_LINE.sub("", text)))

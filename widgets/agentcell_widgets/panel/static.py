@@ -1,0 +1,119 @@
+"""A panel's content as a reader without a kernel sees it -> outputs of the cell, kept up to date.
+
+A widget is no record: a reopened notebook shows it as an error, or not at all. So a panel has a
+second output below it, which holds the same in words. While the panel lives, its own style hides
+that output where the host's page allows it (`panel.css`); else it stands below the panel.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from agentcell.safe_text import as_html, as_literal
+from agentcell.wording import say
+
+Bundle: TypeAlias = dict[str, Any]
+
+_MOST_SHOWN = 4
+"""Places in which one panel is shown and kept up to date: the last ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Static:
+    """What a panel shows, as it reads anywhere.
+
+    Parameters
+    ----------
+    html
+        Made safe; readable with every style stripped. No script, no id, no base64.
+    markdown
+        Made safe.
+    text
+        Without terminal codes.
+    """
+
+    html: str
+    markdown: str
+    text: str
+
+    def bundle(self) -> Bundle:
+        """Return it as a display's data."""
+        return {
+            "text/html": f'<div class="agentcell-static">{self.html}</div>',
+            "text/markdown": self.markdown,
+            "text/plain": self.text,
+        }
+
+
+class StaticOutputs:
+    """The outputs that tell of one panel: the panel itself, and its content in words."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._handles: deque[tuple[Any, Any]] = deque(maxlen=_MOST_SHOWN)
+        self._last: Bundle = {}
+
+    def show(self, view: Bundle, metadata: Bundle, static: Static) -> None:
+        """Display the panel, and its content below it.
+
+        Parameters
+        ----------
+        view, metadata
+            The widget's own data; what is beside the view reads where no widget can be drawn.
+        static
+            Its content now.
+        """
+        from IPython.display import display
+
+        with self._lock:
+            self._last = static.bundle()
+            options = {"raw": True, "display_id": True}
+            live = display(view, metadata=metadata, **options)
+            below = display(self._last, **options)
+            if live is not None and below is not None:
+                self._handles.append((live, below))
+
+    def update(self, static: Static) -> None:
+        """Let the outputs hold what the panel shows now; nothing is sent if they do."""
+        bundle = static.bundle()
+        with self._lock:
+            if not self._handles or bundle == self._last:
+                return
+            self._last = bundle
+            for _, below in self._handles:
+                below.update(bundle, raw=True)
+
+    def close(self, title: str, static: Static) -> None:
+        """Put a line in the panel's own place; the content below it stays."""
+        self.update(static)
+        line = closed_line(title)
+        with self._lock:
+            for live, _ in self._handles:
+                live.update(line, raw=True)
+            self._handles.clear()
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there are any."""
+        return bool(self._handles)
+
+
+def beside_view(title: str) -> Bundle:
+    """Return what stands for the panel where no widget can be drawn; its content comes below."""
+    return _line(say("{panel}: it works where a kernel runs; this is what it showed.", panel=title))
+
+
+def closed_line(title: str) -> Bundle:
+    """Return what stands in the place of a panel that was closed."""
+    return _line(say("{panel}: closed.", panel=title))
+
+
+def _line(text: str) -> Bundle:
+    return {
+        "text/html": f"<p><small>{as_html(text)}</small></p>",
+        "text/markdown": as_literal(text),
+        "text/plain": text,
+    }

@@ -1,0 +1,25 @@
+"""What all panels say, in Chinese, by the English sentences."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ZH: Final[dict[str, str]] = {
+    "Panel": "面板",
+    "{panel}: it works where a kernel runs; this is what it showed.": (
+        "{panel}：有内核运行时可用；以下是它显示过的内容。"
+    ),
+    "{panel}: closed.": "{panel}：已关闭。",
+    "Waiting for the kernel …": "正在等待内核 …",
+    "The panel was closed.": "面板已关闭。",
+    "Fix: {fix}": "解决办法：{fix}",
+    "Close": "关闭",
+    "Cancel": "取消",
+    "Cancel {name}": "取消 {name}",
+    "Sending {name}: {percent} %": "正在发送 {name}：{percent} %",
+    "Canceled: {name}.": "已取消：{name}。",
+    "{name} is larger than {most} MB.": "{name} 超过 {most} MB。",
+    "Put it into the notebook's folder and give its path.": (
+        "请将它放入笔记本所在文件夹，并给出路径。"
+    ),
+}
