@@ -1105,10 +1105,13 @@ def test_only_what_may_be_named_by_an_id_goes_up(service: Service, server: Provi
 def test_a_copied_or_pickled_model_uploads_too(service: Service, server: ProviderServer) -> None:
     model = made(service, server)
 
-    for twin in (copy.copy(model), copy.deepcopy(model), _pickled(model)):
+    for twin in (copy.copy(model), copy.deepcopy(model)):
         twin.invoke(question(picture()))
+    copies = len(server.files.taken)
+    _pickled(model).invoke(question(picture()))
 
-    assert len(server.files.taken) == 1
+    assert copies == 1
+    assert len(server.files.taken) == 2  # a pickle leaves the key out: this is another account
 
 
 @each_service

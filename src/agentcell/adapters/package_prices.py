@@ -71,14 +71,14 @@ class Counts:
 
 
 def dollars(
-    model: Model, counts: Counts, service_tier: str | None, when: datetime | None
+    model: Model, counts: Counts, tiers: Mapping[str, str | None], when: datetime | None
 ) -> tuple[Decimal, Decimal, Decimal] | None:
     """Return what was paid for input, cached input and output; None if the package knows no price.
 
     Parameters
     ----------
-    service_tier
-        The provider's own name of it; None: as `model` asks for it.
+    tiers
+        ``service_tier`` by the provider's own name, None: as `model` asks for it; ``processing``.
     when
         The time of the request; None: now.
     """
@@ -87,7 +87,7 @@ def dollars(
     except ImportError:
         return None
     name = model.model_name.strip().lower().removeprefix("models/")
-    whose, context = _whose(model), _context(model, service_tier)
+    whose, context = _whose(model), _context(model, tiers)
     tokens = {
         "input_tokens": counts.input,
         "cache_read_tokens": counts.cached,
@@ -143,12 +143,13 @@ def _whose(model: Model) -> dict[str, str]:
     return {"provider_api_url": url}
 
 
-def _context(model: Model, service_tier: str | None) -> dict[str, str]:
+def _context(model: Model, tiers: Mapping[str, str | None]) -> dict[str, str]:
     """Return what else the price depends on, where it is not as usual."""
     extra: Mapping[str, Any] = getattr(model, "_extra_body", {})
     wanted = {
-        "service_tier": service_tier or extra.get("service_tier"),
+        "service_tier": tiers.get("service_tier") or extra.get("service_tier"),
         "speed": extra.get("speed"),
+        "processing": tiers.get("processing"),
     }
     return {
         name: str(value).lower()

@@ -79,6 +79,7 @@ def cost(
     usage: Usage | None,
     *,
     service_tier: str | None = None,
+    processing: str | None = None,
     when: datetime | None = None,
 ) -> Cost | None:
     """Return what an answer cost, None if that is not known; 0 only for what is free.
@@ -91,6 +92,9 @@ def cost(
         What the provider counted.
     service_tier
         The provider's own name of it, where it was asked for with the call.
+    processing
+        ``"batch"`` for an answer of the provider's batch service, which has prices of its own: what
+        `set_price` or the file says is not taken for them.
     when
         The time of the request, since some prices change; now by default.
 
@@ -109,13 +113,14 @@ def cost(
         _log_once(problem)
         return Cost() if asked is not None and is_free(asked) else None
     if price is not None:
-        return _by_price(price, usage)
+        return _by_price(price, usage) if processing is None else None
     if asked is None:
         return None
     if is_free(asked):
         return Cost()
     counts = Counts.of(usage)
-    paid = None if counts is None else dollars(asked, counts, service_tier, when)
+    tiers = {"service_tier": service_tier, "processing": processing}
+    paid = None if counts is None else dollars(asked, counts, tiers, when)
     return None if paid is None else Cost(input=paid[0], cached=paid[1], output=paid[2])
 
 

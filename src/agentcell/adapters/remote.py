@@ -7,10 +7,11 @@ How often that is tried is told in `attempts`.
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from agentcell.adapters import addresses, failures
 from agentcell.adapters.answer import Decoder
@@ -43,7 +44,7 @@ class RemoteModel(Model):
         The service's own name for it.
     api_key
         None or empty: at the first use, from the environment or where else keys are kept; see
-        `agentcell.keys`.
+        `agentcell.keys`. One that is given here is left out where the model is pickled.
     base_url
         None or empty: from the environment, else the service's own address.
     invoke_settings
@@ -114,6 +115,43 @@ class RemoteModel(Model):
         if limits is not None and not isinstance(limits, RateLimits):
             raise TypeError(f"limits is {limits!r}; RateLimits(…) was expected")
         self._limits = limits
+
+    def __copy__(self) -> Self:
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle goes to other processes, onto disks and into logs; a key that was given in code
+        # stays here. Who unpickles it has the keys of its own environment.
+        return {**self.__dict__, "_given_key": None}
+
+    def limited(self, limits: RateLimits | None) -> Self:
+        """Return a copy that keeps `limits`.
+
+        Parameters
+        ----------
+        limits
+            In the place of its own.
+        """
+        made = copy.copy(self)
+        made._limits = limits
+        return made
+
+    def find_key(self) -> None:
+        """Look for the key now; a person who sits there may be asked for it. Nothing is sent.
+
+        Raises
+        ------
+        KeyMissing
+            If there is none and the service needs one.
+        """
+        self._found_key(may_ask=True)
 
     def default_capabilities(self) -> ModelCapabilities:
         """Return what this model takes, where nothing else is said."""
