@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,8 +22,10 @@ from agent_kit import Replies, blue, calls, media, page, pdf, png, red, shown
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.agents.agent import Agent
+from agentcell.agents.graph import NodeTemplate, RootGraph
 from agentcell.assets.asset import ImageAsset, MediaAsset
 from agentcell.errors import (
+    AgentError,
     AnswerError,
     AttachmentError,
     FieldError,
@@ -31,7 +33,7 @@ from agentcell.errors import (
     Unsupported,
 )
 from agentcell.history.memory import HistoryMemory
-from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock
+from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, media_blocks
 from agentcell.prompts.fields import FieldSpec, FieldWarning, parse_field_spec, validate_field_value
 from agentcell.prompts.skill import (
     InvalidSkillPackageError,
@@ -39,7 +41,7 @@ from agentcell.prompts.skill import (
     SkillParseError,
     load_skill,
 )
-from agentcell.testing import Call, ChatServer, Reply, ResponsesServer, failure
+from agentcell.testing import Call, ChatServer, FakeModel, Reply, ResponsesServer, failure
 
 CASES: dict[str, dict[str, Any]] = {
     case["id"]: case
@@ -48,9 +50,6 @@ CASES: dict[str, dict[str, Any]] = {
     .splitlines()
     for case in [json.loads(line)]
 }
-
-GRAPH_CASES = {"MF089", "MF091", "MF094", "MF098", "MF100"}
-"""Cases about graphs of agents."""
 
 COVERED: set[str] = set()
 
@@ -707,5 +706,78 @@ def test_the_body_of_a_skill_is_no_template(tmp_path: Path) -> None:
     assert system.endswith("Ask about {city} and {q}.")
 
 
+# Graphs ------------------------------------------------------------------------------------
+
+
+def graph_of(model: Any, *edges: Any, **options: Any) -> RootGraph:
+    return RootGraph("g", nodes=[("a", NodeTemplate(Agent, model=model, **options))], edges=edges)
+
+
+@covers("MF089")
+def test_a_graph_must_be_built_before_it_runs() -> None:
+    with pytest.raises(RuntimeError, match="not built"):
+        graph_of(FakeModel(), ("entry", "a"), ("a", "exit")).invoke({"message": "x"})
+
+
+@covers("MF091")
+def test_an_edge_of_two_parts_carries_a_message() -> None:
+    model = FakeModel('{"message": "yo"}')
+
+    out, _ = graph_of(model, ("entry", "a"), ("a", "exit")).build().invoke({"message": "hi"})
+
+    assert out == CASES["MF091"]["observed"][0]
+    assert CASES["MF091"]["observed"][1] in model.requests[0].messages[-1]["content"]
+
+
+@covers("MF094")
+def test_a_graph_whose_exit_is_never_reached_is_refused() -> None:
+    with pytest.raises(AgentError, match="exit is never reached"):
+        graph_of(FakeModel(), ("entry", "a")).build()
+
+
+@covers("MF098")
+def test_the_attributes_of_one_run_are_not_those_of_the_next() -> None:
+    graph = graph_of(FakeModel('{"message": "x"}'), ("entry", "a"), ("a", "exit")).build()
+
+    first = graph.invoke({"message": "x"}, attributes={"img": "one"})
+    second = graph.invoke({"message": "x"})
+
+    assert (first.attributes, second.attributes) == ({"img": "one"}, {})
+
+
+class Camera:
+    """A node that answers with a picture of its own."""
+
+    def __init__(self, name: str, picture: ImageAsset) -> None:
+        self.name = name
+        self.picture = picture
+
+    def step(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {"img": self.picture, "seen": sorted(given)}
+
+
+@covers("MF100")
+def test_two_senders_of_a_picture_under_one_key_give_two_tags() -> None:
+    model = FakeModel('{"message": "two"}')
+    cameras = {"left": red(), "right": blue()}
+    graph = RootGraph(
+        "g",
+        nodes=[
+            ("a", NodeTemplate(Agent, model=model)),
+            *((name, NodeTemplate(Camera, picture=one)) for name, one in cameras.items()),
+        ],
+        edges=[
+            *(("entry", name, {}) for name in cameras),
+            *((name, "a", {"img": "IMAGE:图"}) for name in cameras),
+            ("a", "exit"),
+        ],
+    ).build()
+
+    graph.invoke({})
+
+    tags = [block.tag for block in media_blocks(model.requests[0].messages)]
+    assert tags == CASES["MF100"]["observed"]
+
+
 def test_every_case_has_a_test() -> None:
-    assert CASES.keys() - COVERED == GRAPH_CASES
+    assert CASES.keys() == COVERED

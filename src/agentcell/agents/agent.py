@@ -41,12 +41,13 @@ from agentcell.agents.rounds import (
     takes_tool_media,
     whole,
 )
+from agentcell.agents.shown_results import showing_results
 from agentcell.agents.tools import Tool, named_tools
 from agentcell.assets.wording import a_type
 from agentcell.errors import AgentError
 from agentcell.history.provider import HistoryProvider
 from agentcell.messages import Message, ToolCall
-from agentcell.prompts.fields import normalize_field_specs
+from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.skill import Skill
 
 _MEMORY_LOCK = threading.Lock()
@@ -177,6 +178,16 @@ class Agent:
     def history(self) -> HistoryProvider | None:
         """Where earlier messages come from, and where new ones go."""
         return self._history
+
+    @property
+    def input_fields(self) -> Mapping[str, FieldSpec]:
+        """The declared inputs, by name."""
+        return self._standing.fields
+
+    @property
+    def output_fields(self) -> Mapping[str, FieldSpec]:
+        """The declared outputs, by name."""
+        return self._standing.outputs
 
     def add_memory(self, memory: HistoryProvider) -> Self:
         """Give the agent its history.
@@ -315,7 +326,7 @@ class Agent:
             If the model refuses or fails; see `agentcell.errors`.
         """
         seen = self._observe(input, fields, outputs)
-        ended = whole(askable(self.model), self._answer(seen, settings), self.approve)
+        ended = whole(self._asked(), self._answer(seen, settings), self.approve)
         return remembered(seen, ended, self._history).output
 
     async def astep(
@@ -334,7 +345,7 @@ class Agent:
             As for `step`.
         """
         seen = self._observe(input, fields, outputs)
-        ended = await awhole(askable(self.model), self._answer(seen, settings), self.approve)
+        ended = await awhole(self._asked(), self._answer(seen, settings), self.approve)
         return remembered(seen, ended, self._history).output
 
     def stream(
@@ -356,7 +367,7 @@ class Agent:
             As for `step`.
         """
         seen = self._observe(input, fields, outputs)
-        events = streamed(askable(self.model), self._answer(seen, settings), self.approve)
+        events = streamed(self._asked(), self._answer(seen, settings), self.approve)
         return remembering(events, seen, self._history)
 
     def astream(
@@ -375,7 +386,7 @@ class Agent:
             As for `step`.
         """
         seen = self._observe(input, fields, outputs)
-        events = astreamed(askable(self.model), self._answer(seen, settings), self.approve)
+        events = astreamed(self._asked(), self._answer(seen, settings), self.approve)
         return aremembering(events, seen, self._history)
 
     def _observe(
@@ -393,8 +404,12 @@ class Agent:
         self, seen: Observation, settings: Mapping[str, Any] | None
     ) -> Generator[Step, Any, StepFinished]:
         current = with_schema(self.model, self._settings(settings), seen.outputs, self.name)
-        media = takes_tool_media(self.model)
+        media = takes_tool_media(self._asked())
         return answering(seen, self.tools, current, asking=self._asking, takes_media=media)
+
+    def _asked(self) -> Any:
+        """Return the model in a form that can be asked in every way, and shown what tools show."""
+        return askable(showing_results(self.model, self.tools.values()))
 
     def _settings(self, settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return {**self.model_settings, **(settings or {})} or None

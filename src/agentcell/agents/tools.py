@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 from agentcell.agents.docstring import documented
 from agentcell.agents.signature import Arguments, Hidden, name_of
@@ -38,12 +38,17 @@ class Tool:
         Values of parameters that the model does not see.
     arguments
         The function's parameters; without it the function is given what the model sends.
+    shows_images
+        Whether its purpose is to show a model an image. One that takes no media in tools' results
+        is then shown them in the next user turn.
 
     Raises
     ------
     ToolError
         If `name` has other characters.
     """
+
+    __node_template_scope__: ClassVar[str] = "shared"
 
     name: str
     description: str
@@ -52,6 +57,7 @@ class Tool:
     needs_approval: bool = False
     hidden: Mapping[str, Any] = field(default_factory=dict, repr=False)
     arguments: Arguments | None = field(default=None, repr=False)
+    shows_images: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):

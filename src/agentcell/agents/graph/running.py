@@ -1,0 +1,250 @@
+"""A built graph and one input → the nodes, each as soon as those it waits for are done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from agentcell.adapters.events import Finished, Usage
+from agentcell.adapters.model import Model
+from agentcell.adapters.pricing import cost
+from agentcell.agents.agent import Agent
+from agentcell.agents.answering import StepFinished
+from agentcell.agents.graph.checks import MEDIA, pulled, pushed
+from agentcell.agents.graph.edges import ENTRY, EXIT, Edge
+from agentcell.agents.graph.run import GraphRun, NodeRun
+from agentcell.assets.wording import a_type
+from agentcell.errors import AgentcellError, AnswerError, FieldError
+from agentcell.prompts.fields import FieldSpec, validate_field_value
+
+
+@dataclass
+class Running:
+    """One run. What it changes is its own: a graph may be run from several threads at once.
+
+    Parameters
+    ----------
+    nodes, order, edges
+        The built graph's.
+    given
+        The graph's input.
+    attributes
+        Those of this run.
+    """
+
+    nodes: Mapping[str, Any]
+    order: Sequence[str]
+    edges: Sequence[Edge]
+    given: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    outputs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    runs: dict[str, NodeRun] = field(default_factory=dict)
+
+    async def run(self) -> GraphRun:
+        """Run all nodes.
+
+        Raises
+        ------
+        AgentcellError
+            What a node raised first, with its name; those still running are stopped.
+        """
+        self.outputs = {ENTRY: self.given}
+        self.runs = {name: NodeRun(name=name) for name in self.order}
+        for edge in self._from(ENTRY):
+            self._check(edge)  # before anything is sent
+        done = {name: asyncio.Event() for name in self.order}
+        tasks = [
+            asyncio.create_task(self._node(name, done), name=f"graph node {name}")
+            for name in self.order
+        ]
+        try:
+            await self._all(tasks)
+        except AgentcellError as error:
+            error.graph_run = self._result({})  # type: ignore[attr-defined]
+            raise
+        return self._result(self._input_of(EXIT))
+
+    async def _all(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Wait for all; the first that fails ends the others."""
+        try:
+            if tasks:  # else the entry leads straight to the exit
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
+                raise error
+
+    async def _node(self, name: str, done: Mapping[str, asyncio.Event]) -> None:
+        for edge in self._to(name):
+            if edge.sender != ENTRY:
+                await done[edge.sender].wait()
+        try:
+            given = self._input_of(name)
+            self.runs[name] = NodeRun(name=name, status="failed", input=given)
+            output = await self._step(name, given)
+            self.outputs[name] = self._with_carried(name, given, output)
+            for edge in self._from(name):
+                self._check(edge)
+        except AgentcellError as error:
+            self.runs[name] = replace(self.runs[name], status="failed")
+            error.problem = f"Node '{name}': {error.problem}"
+            raise
+        self.runs[name] = replace(self.runs[name], status="done", output=self.outputs[name])
+        done[name].set()
+
+    async def _step(self, name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        node = self.nodes[name]
+        if isinstance(node, Agent):
+            return await self._agent_step(name, node, given)
+        if callable(getattr(node, "astep", None)):
+            output = await node.astep(given)
+        else:
+            output = await asyncio.to_thread(node.step, given)
+        if not isinstance(output, Mapping):
+            raise AnswerError(
+                f"It returned {a_type(output)}; a mapping of keys to values was expected.",
+                fix="let its step return a dict.",
+            )
+        return output
+
+    async def _agent_step(
+        self, name: str, agent: Agent, given: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        fields = {key: spec for edge in self._to(name) for key, spec in edge.keys.items()}
+        events = agent.astream(given, fields=fields, outputs=self._asked_of(name))
+        counted = _Counted(agent.model)
+        try:
+            async with aclosing(events) as coming:  # type: ignore[type-var]
+                async for event in coming:
+                    counted.take(event)
+                    if isinstance(event, StepFinished):
+                        output = event.output
+        finally:
+            self.runs[name] = replace(self.runs[name], usage=counted.usage, cost=counted.cost())
+        return output
+
+    def _asked_of(self, name: str) -> dict[str, FieldSpec]:
+        """Return what a model is asked for: what its edges carry and it is not given itself."""
+        asked: dict[str, FieldSpec] = {}
+        for edge in self._from(name):
+            for key, spec in edge.keys.items():
+                if spec.modality in MEDIA or key in pushed(self.nodes[name]):
+                    continue
+                known = asked.get(key)
+                texts = [one.description for one in (known, spec) if one and one.description]
+                said = "; ".join(dict.fromkeys(texts))
+                asked[key] = replace(known or spec, description=said)
+        return asked
+
+    def _with_carried(
+        self, name: str, given: Mapping[str, Any], output: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return a node's output with the attachments that it only passes on."""
+        carried = {
+            key: given[key]
+            for edge in self._from(name)
+            for key, spec in edge.keys.items()
+            if spec.modality in MEDIA and key in given and key not in output
+        }
+        return {**output, **carried}
+
+    def _input_of(self, name: str) -> dict[str, Any]:
+        """Return what a node is given: attributes that it declares, under what its edges bring."""
+        brought: dict[str, list[Any]] = {}
+        for edge in self._to(name):
+            for key in edge.keys:
+                brought.setdefault(key, []).append(self.outputs[edge.sender][key])
+        known = {} if name == EXIT else self._attributes_for(name)
+        own = {key: known[key] for key in pulled(self.nodes.get(name)) if key in known}
+        merged = {key: many[0] if len(many) == 1 else many for key, many in brought.items()}
+        return {**own, **merged}
+
+    def _attributes_for(self, name: str) -> dict[str, Any]:
+        """Return the run's attributes as a node sees them: with what those before it pushed.
+
+        Only nodes that it waits for count, so that the speed of others changes nothing.
+        """
+        return self._pushed_by([one for one in self.order if one in self._before(name)])
+
+    def _before(self, name: str) -> set[str]:
+        before = {edge.sender for edge in self._to(name)} - {ENTRY}
+        return before.union(*(self._before(one) for one in before))
+
+    def _pushed_by(self, names: Sequence[str]) -> dict[str, Any]:
+        attributes = dict(self.attributes)
+        for name in names:
+            output = self.outputs.get(name, {})
+            wanted = pushed(self.nodes[name])
+            attributes |= {key: output[key] for key in wanted if key in output}
+        return attributes
+
+    def _check(self, edge: Edge) -> None:
+        """Refuse what an edge cannot carry."""
+        output = self.outputs[edge.sender]
+        missing = [key for key in edge.keys if key not in output]
+        if missing:
+            what = "the input" if edge.sender == ENTRY else f"what '{edge.sender}' returned"
+            has = ", ".join(map(str, output)) or "nothing"
+            raise FieldError(
+                f"The edge {edge} carries {', '.join(map(repr, missing))}, which {what} lacks;"
+                f" it has {has}."[:600],
+                fix="give it, or take the key from the edge.",
+            )
+        for key, spec in edge.keys.items():
+            try:
+                validate_field_value(replace(spec, name=key), output[key])
+            except FieldError as error:
+                error.problem = f"The edge {edge}: {error.problem}"
+                raise
+
+    def _from(self, name: str) -> list[Edge]:
+        return [edge for edge in self.edges if edge.sender == name]
+
+    def _to(self, name: str) -> list[Edge]:
+        return [edge for edge in self.edges if edge.receiver == name]
+
+    def _result(self, output: dict[str, Any]) -> GraphRun:
+        attributes = self._pushed_by(self.order)
+        runs = tuple(self.runs[name] for name in self.order)
+        return GraphRun(output, attributes, runs, tuple(self.edges))
+
+
+class _Counted:
+    """What the calls of one node came to."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._call: Usage | None = None
+        self._costs: list[Decimal | None] = []
+        self.usage: Usage | None = None
+
+    def take(self, event: Any) -> None:
+        if isinstance(event, Usage):
+            self._call = event
+        elif isinstance(event, Finished):
+            if self._call is not None:
+                self.usage = self._call if self.usage is None else self.usage + self._call
+            self._costs.append(self._cost_of(event))
+            self._call = None
+
+    def _cost_of(self, ended: Finished) -> Decimal | None:
+        if ended.cost is not None:  # as it was recorded
+            try:
+                return Decimal(ended.cost)
+            except InvalidOperation:
+                return None
+        if self._call is None or not isinstance(self._model, Model):
+            return None
+        known = cost(self._model, self._call)
+        return None if known is None else known.total
+
+    def cost(self) -> Decimal | None:
+        known = [one for one in self._costs if one is not None]
+        return sum(known, Decimal(0)) if known and len(known) == len(self._costs) else None
