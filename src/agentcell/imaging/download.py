@@ -253,7 +253,9 @@ class Downloader:
                     raise self._too_large(address, most)
                 writer.write(data)
         if writer is None:
-            self._most(media_type(bytes(head)), answer, address)
+            most = self._most(media_type(bytes(head)), answer, address)
+            if len(head) > most:
+                raise self._too_large(address, most)
             begun.append(PartWriter(folder))
             begun[-1].write(bytes(head))
 

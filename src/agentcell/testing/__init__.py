@@ -16,6 +16,7 @@ import sys
 from agentcell.testing.anthropic_server import AnthropicServer
 from agentcell.testing.fake_model import Asked, FakeModel
 from agentcell.testing.gemini_server import GeminiServer
+from agentcell.testing.media_server import MediaFile, MediaJob, MediaServer
 from agentcell.testing.openai_servers import ChatServer, ResponsesServer
 from agentcell.testing.ports import SilentPort, unused_url
 from agentcell.testing.provider_server import ProviderServer
@@ -28,6 +29,9 @@ __all__ = [
     "ChatServer",
     "FakeModel",
     "GeminiServer",
+    "MediaFile",
+    "MediaJob",
+    "MediaServer",
     "ProviderServer",
     "Reply",
     "Request",

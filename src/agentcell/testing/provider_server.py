@@ -35,6 +35,9 @@ class ProviderServer(Scripted):
         The service's Files API; see `FileShelf`.
     """
 
+    handler: ClassVar[type[Handler]] = Handler
+    """What carries one connection."""
+
     path: ClassVar[str] = ""
     files_as: ClassVar[str] = ""
     """Whose Files API it has: ``openai``, ``anthropic``, ``gemini``, or none."""
@@ -63,7 +66,7 @@ class ProviderServer(Scripted):
     def __enter__(self) -> Self:
         provider = self
 
-        class Own(Handler):
+        class Own(self.handler):  # type: ignore[name-defined,misc]  # its protocol's own
             server_ref: ClassVar[ProviderServer] = provider
 
         self._httpd = LoopbackServer(("127.0.0.1", 0), Own)
