@@ -131,6 +131,7 @@ def _media(asset: MediaAsset, *, field_name: str = "content", tag: str = "") -> 
         url=asset.url or "",
         file_id=asset.file_id or "",
         filename=asset.default_filename,
+        detail=asset.detail,
         field_name=field_name,
         tag=tag or asset.prompt_summary(),
     )

@@ -8,6 +8,7 @@ Shapes as in the openai SDK 3.57 and its guides, read 2026-11-29.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, assert_never
 
 from agentcell.adapters.content import arguments_text
@@ -86,9 +87,10 @@ def encode(request: Request, *, for_openai: bool = True, name: str = "") -> dict
     """
     settings = request.settings
     detail = settings.detail
+    turns = request.turns if for_openai else map(_with_older_detail, request.turns)
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [_message(turn, detail, for_openai=for_openai) for turn in request.turns],
+        "messages": [_message(turn, detail, for_openai=for_openai) for turn in turns],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -114,6 +116,19 @@ def encode(request: Request, *, for_openai: bool = True, name: str = "") -> dict
     }
     body.update((key, value) for key, value in values.items() if value is not None)
     return body
+
+
+def _with_older_detail(turn: Turn) -> Turn:
+    """Return `turn` for a server that refuses ``original``, as vLLM does."""
+    if all(media.detail != "original" for media in turn.media):
+        return turn
+    parts = (
+        replace(part, detail="high")
+        if isinstance(part, Media) and part.detail == "original"
+        else part
+        for part in turn.parts
+    )
+    return replace(turn, parts=tuple(parts))
 
 
 def _message(turn: Turn, detail: str, *, for_openai: bool) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from agentcell.agents.exchange import (
     ToolStarted,
     exchange,
 )
+from agentcell.agents.shown_results import showing_results
 from agentcell.agents.tools import Tool, named_tools
 from agentcell.errors import ModelError
 from agentcell.messages import Message, ToolCall, content_text, media_blocks
@@ -88,6 +89,7 @@ async def run_rounds(  # noqa: PLR0913 (each is a fact of its own about the exch
         If the model fails.
     """
     by_name = dict(tools) if isinstance(tools, Mapping) else named_tools(tools)
+    model = showing_results(model, by_name.values())
     steps = exchange(
         messages,
         by_name,

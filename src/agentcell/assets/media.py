@@ -56,6 +56,9 @@ class MediaAsset:
     made_from
         Of a converted copy: what it was made of, and how. Its own content may differ from machine
         to machine, since codecs do; this does not.
+    detail
+        How closely a model is to look at the image, ``high`` or ``original``; empty: as it usually
+        does. Providers without such a choice are told nothing of it.
     """
 
     modality: ClassVar[FieldModality]
@@ -71,6 +74,7 @@ class MediaAsset:
     snapshot: Content | None = None
     facts: Facts = _NOTHING
     made_from: str = ""
+    detail: str = ""
 
     def __init_subclass__(cls) -> None:
         _kinds.setdefault(cls.modality, cls)

@@ -8,6 +8,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -205,6 +206,7 @@ def _block_record(block: Any, store: AssetStore) -> dict[str, Any]:
 def block_record(block: MediaMessageBlock) -> dict[str, Any]:
     """Return an attachment as JSON values; its content is named by its fingerprint."""
     asset = block.asset
+    detail = {"detail": asset.detail} if asset.detail else {}
     return {
         "type": "media",
         "tag": block.tag,
@@ -216,6 +218,7 @@ def block_record(block: MediaMessageBlock) -> dict[str, Any]:
         "mime_type": asset.mime_type,
         "url": asset.url,
         "file_id": asset.file_id,
+        **detail,
     }
 
 
@@ -240,6 +243,8 @@ def block_from_record(record: Mapping[str, Any], store: AssetStore) -> MediaMess
     asset = _asset(record, store)
     if asset is None:
         return None
+    if detail := record.get("detail"):
+        asset = replace(asset, detail=str(detail))
     return MediaMessageBlock(asset, record["field_name"], record["tag"], record["description"])
 
 

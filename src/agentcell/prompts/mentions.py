@@ -58,7 +58,7 @@ def find_mentions(text: str, is_file: Callable[[str], bool]) -> list[Mention]:
         longest for which it is true is meant: ``@a.png.`` at a sentence's end is ``a.png``.
     """
     found: list[Mention] = []
-    for start in _starts(text):
+    for start in in_prose(text, MENTION_START):
         if found and start < found[-1].end:
             continue
         for mention in _candidates(text, start):
@@ -78,7 +78,7 @@ def missing_files(text: str, is_file: Callable[[str], bool]) -> list[str]:
     """
     taken = {mention.start for mention in find_mentions(text, is_file)}
     missing = []
-    for start in _starts(text):
+    for start in in_prose(text, MENTION_START):
         if start in taken:
             continue
         named = (one.path for one in _candidates(text, start) if _ends_as_media(one.path))
@@ -105,18 +105,26 @@ def _ends_as_media(path: str) -> bool:
     return ending is not None and ending.end() == len(path)
 
 
-def _starts(text: str) -> Iterator[int]:
-    """Yield where a mention may begin: each ``@`` at a word's start that is not in code."""
-    if MENTION_START.search(text) is None:
+def in_prose(text: str, pattern: re.Pattern[str]) -> Iterator[int]:
+    """Yield where `pattern` begins in `text`, but for what stands in code.
+
+    Parameters
+    ----------
+    text
+        Markdown, as it was typed.
+    pattern
+        What is looked for; found whole within one piece.
+    """
+    if pattern.search(text) is None:
         return
     at = 0
     for piece in pieces(text) if "`" in text or "~~~" in text else ():
         end = at + len(piece.text)
         if not (piece.kind == "span" or (piece.kind == "block" and _is_fenced(piece.text))):
-            yield from (one.start() for one in MENTION_START.finditer(text, at, end))
+            yield from (one.start() for one in pattern.finditer(text, at, end))
         at = end
     if at == 0:
-        yield from (one.start() for one in MENTION_START.finditer(text))
+        yield from (one.start() for one in pattern.finditer(text))
 
 
 def _is_fenced(block: str) -> bool:

@@ -11,7 +11,8 @@ from agentcell.assets.coerce import coerce
 from agentcell.errors import CellError, FieldError
 from agentcell.messages import Block, MediaMessageBlock, Message, TextMessageBlock
 from agentcell.prompts.fields import FieldSpec, validate_field_value
-from agentcell.prompts.mentions import find_mentions
+from agentcell.prompts.image_markers import find_markers
+from agentcell.prompts.mentions import Mention, find_mentions
 from agentcell.prompts.session_tags import SessionTags
 from agentcell.prompts.tags import announcement
 from agentcell.prompts.template import fill, find_slots, near_miss
@@ -90,7 +91,7 @@ def compose(  # noqa: PLR0913 (each is a source of its own)
         What earlier messages hold, fingerprint to tag: it keeps its tag, whatever the field.
     mentions
         Files that `text` may name as ``@path``: a field's name and the file, by path as written.
-        No others are looked for.
+        Or as ``[IMAGE:path]``, by all of that. No others are looked for.
 
     Raises
     ------
@@ -144,7 +145,7 @@ class _Composer:
     def filled(self, text: str, mentions: Mapping[str, tuple[str, MediaAsset]]) -> Iterable[str]:
         """Yield `text` in pieces: names as they are told, mentions as tags, all else as typed."""
         at = 0
-        for mention in find_mentions(text, mentions.__contains__) if mentions else ():
+        for mention in _files_in(text, mentions) if mentions else ():
             name, asset = mentions[mention.path]
             spec = self._fields.get(name) or FieldSpec(name=name, description=name)
             yield fill(text[at : mention.start], self.told)
@@ -212,6 +213,17 @@ class _Composer:
         slips = [(name, near) for name, near in meant if near]
         for name, near in slips[:MOST_HINTS]:
             yield f"{{{name}}} stays as typed: did you mean {{{near}}}?"
+
+
+def _files_in(text: str, known: Collection[str]) -> Iterable[Mention]:
+    """Yield where `text` names one of `known`, in order; of two that overlap, the first."""
+    whole = [Mention(one.start, one.end, text[one.start : one.end]) for one in find_markers(text)]
+    found = [*find_mentions(text, known.__contains__), *(one for one in whole if one.path in known)]
+    at = 0
+    for one in sorted(found, key=lambda one: one.start):
+        if one.start >= at:
+            yield one
+            at = one.end
 
 
 def _can_be_told(value: object) -> bool:
