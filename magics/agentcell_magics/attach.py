@@ -12,9 +12,11 @@ from agentcell.assets.asset import MediaAsset, asset_from_path, asset_from_url
 from agentcell.errors import CellError
 from agentcell.modality import FieldModality
 from agentcell.prompts.fields import parse_field_spec
+from agentcell.prompts.place import field_name, is_address
 from agentcell_magics.line import shown
 
-_ADDRESS = re.compile(r"https?://|data:", re.IGNORECASE)
+__all__ = ["asset_at", "attached", "field_name", "is_there"]
+
 _OTHER_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _SLOT = re.compile(r"\{(\w+)\}")
 
@@ -73,7 +75,7 @@ def asset_at(
     CellError, AttachmentError
         If there is nothing there that can be used.
     """
-    if _ADDRESS.match(place):
+    if is_address(place):
         return asset_from_url(place, modality=modality)
     if is_there(place):
         return asset_from_path(place)
@@ -105,15 +107,3 @@ def is_there(place: str) -> bool:
         return Path(place).expanduser().exists()
     except (OSError, RuntimeError, ValueError):
         return False
-
-
-def field_name(place: str) -> str:
-    """Return a field's name for a place that was given none: ``my receipt.png`` → ``my_receipt``.
-
-    ``https://example.org/a/receipt.png?x=1`` → ``receipt``.
-    """
-    path = place
-    if _ADDRESS.match(place):
-        path = unquote(urlsplit(place).path) if place[:4].lower() == "http" else ""
-    name = re.sub(r"\W+", "_", Path(path).stem).strip("_")
-    return name if name.isidentifier() else f"attachment_{name}".rstrip("_")

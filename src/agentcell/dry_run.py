@@ -11,12 +11,13 @@ from typing import Any, Literal, TypeAlias
 
 from agentcell.adapters.estimate import Estimate, EstimatePart, estimate_tokens
 from agentcell.adapters.logs import request_as_sent
-from agentcell.adapters.model import innermost
+from agentcell.adapters.model import Model, innermost
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.recording.model import RecordingModel
 from agentcell.adapters.uploads import UploadsFiles
 from agentcell.agents.exchange import Ask
 from agentcell.assets.asset import MediaAsset
+from agentcell.assets.prepare import Form
 from agentcell.budget import Budget, CostQuestion, Foreseen, foreseen, question
 from agentcell.errors import AgentcellError, BudgetExceeded, PriceError
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, media_blocks
@@ -209,6 +210,41 @@ def dry_run(request: Request, ask: Ask, *, budget: Budget | None, spent: Decimal
         spent=spent,
         asks=asks,
         refusal=refusal or fault,
+    )
+
+
+def look_at(model: Model, block: MediaMessageBlock, form: Form | None = None) -> DryAttachment:
+    """Return how an attachment would go out to a model if it went alone; nothing is sent.
+
+    Parameters
+    ----------
+    model
+        Who would be asked.
+    block
+        The attachment.
+    form
+        Its detail, and how a PDF goes; None: as it is.
+    """
+    alone: list[Message] = [{"role": "user", "content": [block]}]
+    asked = innermost(model)
+    refusal, ready, count = "", Outgoing(messages=alone), None
+    try:
+        ready = model.ready(alone, forms={block.fingerprint: form} if form else None)
+        count = _Counts(estimate_tokens(ready, model)).attachment(block.tag)
+    except AgentcellError as error:
+        refusal = f"{error.problem} {error.fix}".strip()
+    files = asked.as_files(ready.messages) if isinstance(asked, UploadsFiles) else {}
+    sent = [one.asset for one in media_blocks(ready.messages)]
+    return DryAttachment(
+        tag=block.tag,
+        place=1,
+        is_new=True,
+        given=block.asset.describe(),
+        sent=() if refusal else tuple(asset.describe() for asset in sent),
+        how="refused" if refusal else _how(block.asset, sent, files),
+        notes=tuple(dict.fromkeys((*block.asset.notes, *ready.notes))),
+        refusal=refusal,
+        tokens=count,
     )
 
 

@@ -26,6 +26,11 @@ MAX_PREVIEW_BYTES = 42_000
 
 MAX_PREVIEW_SIDE = 2048
 
+LOOK_SIDE = 2048
+"""Pixels of the longer side of a picture for a closer look."""
+
+_LOOK_QUALITY = 85
+
 _KEPT_BYTES = 8_000_000
 _KEPT_COUNT = 512
 _QUALITIES = (80, 70, 60, 50, 40)
@@ -88,6 +93,27 @@ def preview(asset: MediaAsset, *, max_side: int = 512, page: int = 1) -> Preview
     return Preview(thumbnail.data, thumbnail.mime_type, thumbnail.width, thumbnail.height, alt)
 
 
+def enlarged(asset: MediaAsset, *, page: int = 1) -> Preview | None:
+    """Return a picture for a closer look: up to `LOOK_SIDE` pixels, and not kept.
+
+    Parameters
+    ----------
+    asset, page
+        As for `preview`; so is what is returned, and raised.
+    """
+    _check_page(asset, page)
+    if asset.snapshot is None:
+        return None
+    try:
+        picture = _draw(asset, LOOK_SIDE, page, quick=False)
+    except (NotDrawable, Damaged, AttachmentError):
+        return None
+    alt = alternative(asset, page)
+    if not is_opaque(picture) or picture.getcolors(_DRAWING_COLOURS):
+        return Preview(as_png(picture), "image/png", *picture.size, alt)
+    return Preview(as_jpeg(on_white(picture), _LOOK_QUALITY), "image/jpeg", *picture.size, alt)
+
+
 def preview_problem(asset: MediaAsset, *, page: int = 1) -> str:
     """Return why `preview` gives None, as a sentence, or "" if it does not."""
     thumbnail = _thumbnail(asset, 512, page)
@@ -109,12 +135,7 @@ def _thumbnail(asset: MediaAsset, max_side: int, page: int) -> _Thumbnail | str:
         raise ValueError(f"max_side is {max_side}; 1 to {MAX_PREVIEW_SIDE} was expected.")
     if asset.source_kind in {"url", "file_id"}:
         return "Its content is elsewhere, and nothing is fetched to show it."
-    is_pdf = asset.modality is FieldModality.PDF
-    if is_pdf and not 1 <= page <= (asset.pages or 1):
-        raise AttachmentError(
-            f"{asset.default_filename} has {asset.pages} page(s); page {page} was asked for.",
-            fix=f"give a page from 1 to {asset.pages}.",
-        )
+    is_pdf = _check_page(asset, page)
     key = (asset.fingerprint(), max_side, page if is_pdf else 1)
     if known := _cache.get(key):
         return known
@@ -130,13 +151,24 @@ def _thumbnail(asset: MediaAsset, max_side: int, page: int) -> _Thumbnail | str:
     return made
 
 
-def _draw(asset: MediaAsset, max_side: int, page: int) -> Image:
+def _check_page(asset: MediaAsset, page: int) -> bool:
+    """Return whether it is a PDF, which has that page."""
+    is_pdf = asset.modality is FieldModality.PDF
+    if is_pdf and not 1 <= page <= (asset.pages or 1):
+        raise AttachmentError(
+            f"{asset.default_filename} has {asset.pages} page(s); page {page} was asked for.",
+            fix=f"give a page from 1 to {asset.pages}.",
+        )
+    return is_pdf
+
+
+def _draw(asset: MediaAsset, max_side: int, page: int, *, quick: bool = True) -> Image:
     if asset.modality is FieldModality.PDF:
         from agentcell.assets.pdf import render_page
 
         return render_page(asset.content, page, max_side=max_side, name=asset.default_filename)
     with asset.open() as stream:
-        return upright(asset.facts, stream, max_side=max_side, quick=True)
+        return upright(asset.facts, stream, max_side=max_side, quick=quick)
 
 
 def _encode(picture: Image) -> _Thumbnail:

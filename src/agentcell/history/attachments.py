@@ -140,6 +140,52 @@ class Attachments:
             found, self._viewed = len(left) < len(self._viewed), left
             return found
 
+    def arrange(self, tags: Iterable[str]) -> None:
+        """Put attachments into that order, before all others; what waits goes out in it.
+
+        Parameters
+        ----------
+        tags
+            Whole; those that are not known count for nothing.
+        """
+        with self._lock:
+            place = {tag: number for number, tag in enumerate(tags)}
+            last = len(place)
+            named = sorted(self._named.items(), key=lambda one: place.get(one[0], last))
+            self._named = dict(named)
+            self._viewed.sort(key=lambda one: place.get(self.tags.tag(one.asset, one.spec), last))
+
+    def relabel(self, tag: str, label: str) -> MediaMessageBlock:
+        """Give what waits another label, and with it another tag.
+
+        Raises
+        ------
+        AttachmentError
+            If none waits under that tag, or it stands in a turn.
+        """
+        with self._lock:
+            waits = [
+                one
+                for one in self._viewed
+                if one.waits and self.tags.tag(one.asset, one.spec) == tag
+            ]
+            if not waits or self._history.block(tag) is not None:
+                raise AttachmentError(
+                    f"{tag[:80]} went out with a question; its name stands in what was said.",
+                    fix="attach it again under another name.",
+                )
+            for one in waits:
+                one.spec = replace(one.spec, description=label)
+            asset, spec = waits[0].asset, waits[0].spec
+            name = self.tags.tag(asset, spec)
+            block = self.shared(MediaMessageBlock(asset, spec.name, name, label))
+            self._named = {
+                (name if known == tag else known): fingerprint
+                for known, fingerprint in self._named.items()
+            }
+            self._blocks.pop(tag, None)
+            return self._name(block)
+
     def shared(self, block: MediaMessageBlock) -> MediaMessageBlock:
         """Return the block with its content kept once, however often it was read."""
         content = block.asset.snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentcell.adapters.events import Usage
@@ -220,6 +220,36 @@ class Kept:
                 fix="see session.waiting for those that do.",
             )
         self._changed()
+
+    def arrange(self, tags: Iterable[str]) -> None:
+        """Put attachments into that order; what waits goes out in it. It holds for this kernel.
+
+        Parameters
+        ----------
+        tags
+            Whole. Attachments that are not named come after those that are.
+        """
+        self._attachments.arrange(tags)
+        self._changed()
+
+    def relabel(self, tag: str, label: str) -> str:
+        """Give an attachment that waits another label, and return its new tag.
+
+        Parameters
+        ----------
+        tag
+            Whole: ``"[receipt_1 Receipt]"``.
+        label
+            For people and for the model; an empty one is its field's name.
+
+        Raises
+        ------
+        AttachmentError
+            If it went out already: its name stands in what was said.
+        """
+        block = self._attachments.relabel(tag, label)
+        self._changed()
+        return block.tag
 
     def reset(self) -> None:
         """Forget all turns and attachments; the model stays."""
