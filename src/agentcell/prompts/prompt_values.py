@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum
@@ -18,6 +19,9 @@ from agentcell.assets.wording import a_type
 from agentcell.errors import PromptError
 from agentcell.modality import FieldModality
 from agentcell.safe_text import unsendable
+
+_NO_TEXT = re.compile(r"<.* at 0x[0-9a-fA-F]+>\Z", re.DOTALL)
+"""How Python writes what nobody taught to write itself."""
 
 _TOLD_BY_STR = (
     bool,
@@ -79,7 +83,7 @@ def _other(name: str, value: Any) -> str:
             f"The value of '{name}' is {a_type(value)}; a text was expected.",
             fix="give pictures as images=…, and bytes decoded.",
         )
-    if value is None or str(value).startswith(f"<{type(value).__module__}."):
+    if value is None or _NO_TEXT.match(str(value)):
         raise PromptError(
             f"The value of '{name}' is {'None' if value is None else a_type(value)}; a text,"
             " number, list or mapping was expected.",

@@ -317,6 +317,6 @@ def _count(name: str, value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
         return value
     raise PromptError(
-        f"{name} is {str(value)[:40]!r}; a whole number, at least 1, was expected.",
+        f"{name} is {repr(value)[:40]}; a whole number, at least 1, was expected.",
         fix=f"set {name} to one, or leave it out.",
     )
