@@ -1,5 +1,5 @@
 """The panels, under the package's public name. The code is in `widgets/agentcell_widgets/`."""
 
-from agentcell_widgets import AttachmentsPanel
+from agentcell_widgets import AttachmentsPanel, ChatPanel
 
-__all__ = ["AttachmentsPanel"]
+__all__ = ["AttachmentsPanel", "ChatPanel"]

@@ -1,0 +1,166 @@
+"""Turns → the transcript as it reads anywhere: HTML, Markdown and text, with small pictures."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+
+from agentcell.assets.preview import preview
+from agentcell.history.export_html import as_page
+from agentcell.history.turns import Turn
+from agentcell.messages import MediaMessageBlock, media_blocks
+from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
+from agentcell.wording import say
+from agentcell_widgets.chat.views import call_text, cut, facts
+from agentcell_widgets.panel import Static
+
+MOST_TURNS = 40
+"""Turns that the output holds: the last ones. All are in the session."""
+
+MOST_CHARACTERS = 30_000
+"""Characters of questions and answers that it holds: where there are more, fewer turns."""
+
+MOST_PICTURES = 12
+PICTURE_SIDE = 160
+"""Pixels of a picture's longer side."""
+
+_LONGEST_ANSWER = 20_000
+_LONGEST_CALL = 200
+
+_QUIET = "opacity:0.75;font-size:85%"
+_QUESTION = "border-left:3px solid #888;padding:2px 10px;margin:8px 0;white-space:pre-wrap"
+_NO_MATHS = 'class="tex2jax_ignore mathjax_ignore"'
+
+
+def transcript(conversation: str, turns: Sequence[Turn], *, more: int = 0) -> Static:
+    """Return the transcript; what a model or a file says in it is made safe.
+
+    Parameters
+    ----------
+    conversation
+        The name.
+    turns
+        Oldest first.
+    more
+        Turns before them that are not given.
+    """
+    kept = _that_fit(turns)
+    more += len(turns) - len(kept)
+    title = say("Chat: {conversation}", conversation=plain(conversation))
+    above = say("… {count} earlier turns", count=f"{more:,}") if more else ""
+    if not kept and not more:
+        above = say("Nothing was asked yet.")
+    pictured = _pictured(kept)
+    html = [f"<p><strong>{as_html(title)}</strong></p>"]
+    markdown, text = [f"**{as_literal(title)}**"], [plain(title)]
+    if above:
+        html.append(f"<p>{as_html(above)}</p>")
+        markdown.append(f"*{as_literal(above)}*")
+        text.append(above)
+    for turn in kept:
+        html += _html(turn, pictured)
+        markdown += _markdown(turn)
+        text += _text(turn)
+    return Static(
+        html=f"<div {_NO_MATHS}>{''.join(html)}</div>",
+        markdown="\n\n".join(markdown),
+        text="\n\n".join(text),
+    )
+
+
+def _that_fit(turns: Sequence[Turn]) -> list[Turn]:
+    kept: list[Turn] = []
+    room = MOST_CHARACTERS
+    for turn in reversed(turns[-MOST_TURNS:]):
+        room -= len(turn.question) + min(len(turn.answer), _LONGEST_ANSWER)
+        if room < 0 and kept:
+            break
+        kept.append(turn)
+    return kept[::-1]
+
+
+def _pictured(turns: Iterable[Turn]) -> dict[str, str]:
+    """Return which attachments are shown as pictures: by fingerprint, the turn that shows it."""
+    found: dict[str, str] = {}
+    for turn in reversed(list(turns)):
+        for block in media_blocks(turn.messages):
+            found[block.fingerprint] = turn.id  # in the end the first turn that has it
+    return dict(list(found.items())[:MOST_PICTURES])
+
+
+def _question(turn: Turn) -> str:
+    return cut(plain(turn.question.strip("\n")), _LONGEST_ANSWER)
+
+
+def _answer(turn: Turn) -> str:
+    return cut(turn.answer, _LONGEST_ANSWER)
+
+
+def _named(block: MediaMessageBlock) -> tuple[str, str]:
+    return plain(block.tag), plain(block.asset.describe())
+
+
+def _ending(turn: Turn) -> str:
+    if turn.status == "failed":
+        return say("failed: {reason}", reason=cut(plain(turn.error), _LONGEST_CALL))
+    return facts(turn)
+
+
+def _calls(turn: Turn) -> Iterator[str]:
+    for message in turn.messages:
+        for call in message.get("tool_calls") or ():
+            yield call_text(call, _LONGEST_CALL)
+
+
+def _html(turn: Turn, pictured: dict[str, str]) -> Iterator[str]:
+    yield f'<div dir="auto" style="{_QUESTION}">{as_html(_question(turn))}</div>'
+    for block in media_blocks(turn.messages):
+        tag, what = _named(block)
+        if pictured.get(block.fingerprint) == turn.id:
+            yield _picture(block)
+        named = f"<strong>{as_html(tag)}</strong> {as_html(what)}"
+        yield f'<div dir="auto" style="{_QUIET}">{named}</div>'
+    for call in _calls(turn):
+        yield f'<div dir="auto" style="{_QUIET}">{as_html(call)}</div>'
+    if turn.answer.strip():
+        yield f'<div dir="auto">{as_page(_answer(turn))}</div>'
+    if said := _ending(turn):
+        yield f'<div dir="auto" style="{_QUIET}">{as_html(said)}</div>'
+
+
+def _picture(block: MediaMessageBlock) -> str:
+    shown = preview(block.asset, max_side=PICTURE_SIDE)
+    if shown is None:
+        return ""
+    data = base64.b64encode(shown.data).decode("ascii")
+    alt = as_html(f"{plain(block.tag)} {plain(shown.alt)}")
+    return (
+        f'<img src="data:{shown.mime_type};base64,{data}" width="{shown.width}"'
+        f' height="{shown.height}" alt="{alt}">'
+    )
+
+
+def _markdown(turn: Turn) -> Iterator[str]:
+    lines = [as_literal(line) for line in _question(turn).split("\n")]
+    yield "\n".join(f"> {line}".rstrip() for line in lines)
+    if blocks := list(media_blocks(turn.messages)):
+        yield "\n".join(
+            f"- **{as_literal(tag)}** {as_literal(what)}" for tag, what in map(_named, blocks)
+        )
+    if called := list(_calls(turn)):
+        yield "\n".join(f"- *{as_literal(call)}*" for call in called)
+    if turn.answer.strip():
+        yield safe_markdown(_answer(turn))
+    if said := _ending(turn):
+        yield f"*{as_literal(said)}*"
+
+
+def _text(turn: Turn) -> Iterator[str]:
+    yield "\n".join(f"> {line}".rstrip() for line in _question(turn).split("\n"))
+    for block in media_blocks(turn.messages):
+        yield " ".join(_named(block))
+    yield from _calls(turn)
+    if turn.answer.strip():
+        yield plain(_answer(turn))
+    if said := _ending(turn):
+        yield said

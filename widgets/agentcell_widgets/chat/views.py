@@ -1,0 +1,274 @@
+"""A turn as the session keeps it → what the panel shows of it: plain data, and HTML made safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from agentcell.adapters.events import Usage
+from agentcell.adapters.price_table import shown as dollars
+from agentcell.agents.exchange import ToolFinished
+from agentcell.assets.words import alternative
+from agentcell.history.chapters import sources
+from agentcell.history.export_html import as_page
+from agentcell.history.panel_cells import is_panel_cell
+from agentcell.history.turns import Turn
+from agentcell.messages import MediaMessageBlock, Message, ToolCall, content_text, media_blocks
+from agentcell.safe_text import plain
+from agentcell.wording import say
+
+View: TypeAlias = dict[str, Any]
+"""What goes to the browser as JSON. Only a key that ends in ``html`` is HTML, and it is safe."""
+
+LONGEST_LINE = 120
+"""Characters of a call, and of why it failed, on one line."""
+
+LONGEST_BODY = 4_000
+"""Characters of a tool's arguments and result that are folded away below its line."""
+
+LONGEST_THINKING = 20_000
+"""Characters of a model's thinking that are shown: the last ones."""
+
+_ENDS = {
+    "length": "The answer was cut at the model's limit.",
+    "content_filter": "The provider's filter cut the answer.",
+    "refusal": "The model declined to answer.",
+}
+
+
+@dataclass(slots=True)
+class Seen:
+    """What only whoever watched an answer knows: no turn keeps it.
+
+    Parameters
+    ----------
+    thinking
+        What the model thought aloud.
+    finished
+        What came of each call, by its id.
+    fix
+        What to do about its error.
+    """
+
+    thinking: str = ""
+    finished: dict[str, ToolFinished] = field(default_factory=dict)
+    fix: str = ""
+
+
+def turn_view(turn: Turn, seen: Seen | None = None) -> View:
+    """Return what the panel shows of a turn.
+
+    Parameters
+    ----------
+    turn
+        As it is kept.
+    seen
+        What was seen of it while it came; None: it was asked elsewhere, or long ago.
+    """
+    seen = seen or Seen()
+    view: View = {
+        "id": turn.id,
+        "question": plain(turn.question.strip("\n")),
+        "attachments": [attachment_view(block) for block in turn.attachments],
+        "parts": list(_parts(turn.messages[1:], seen)),
+        "thinking": shortened(seen.thinking),
+        "sources": [plain(one) for one in sources(turn)],
+        "facts": facts(turn),
+        "notice": say(_ENDS[turn.finish_reason]) if turn.finish_reason in _ENDS else "",
+        "stale": turn.stale,
+        "from_cell": turn.cell_id is not None and not is_panel_cell(turn.cell_id),
+        "status": turn.status,
+    }
+    if turn.status == "failed":
+        view["error"] = {"problem": plain(turn.error), "fix": plain(seen.fix)}
+    return view
+
+
+def question_view(text: str, blocks: Iterable[MediaMessageBlock]) -> View:
+    """Return what the panel shows of a question that has no answer yet.
+
+    Parameters
+    ----------
+    text
+        With tags in it.
+    blocks
+        What goes with it.
+    """
+    return {
+        "question": plain(text.strip("\n")),
+        "attachments": [attachment_view(block) for block in blocks],
+    }
+
+
+def attachment_view(block: MediaMessageBlock) -> View:
+    """Return an attachment's name and facts; its picture is fetched by its ``key``.
+
+    Parameters
+    ----------
+    block
+        One attachment.
+    """
+    return {
+        "key": block.fingerprint,
+        "tag": plain(block.tag),
+        "detail": plain(block.asset.describe()),
+        "alt": plain(alternative(block.asset, 1)),
+    }
+
+
+def call_view(call: ToolCall, finished: ToolFinished | None, *, state: str = "running") -> View:
+    """Return a call of a tool: a line, what is folded away below it, and how it went.
+
+    Parameters
+    ----------
+    call
+        What the model called.
+    finished
+        What came of it; None while it runs, or where nobody saw it.
+    state
+        How it goes, where `finished` is None.
+    """
+    view: View = {
+        "id": call.id,
+        "line": call_text(call, LONGEST_LINE),
+        "body": call_text(call, LONGEST_BODY),
+        "state": state,
+        "told": _STATES[state]() if state in _STATES else "",
+        "result": "",
+        "attachments": [],
+    }
+    if finished is not None:
+        view |= _outcome(finished)
+    return view
+
+
+def call_text(call: ToolCall, longest: int) -> str:
+    """Return a call as it is written in Python, on one line; at most `longest` characters.
+
+    Parameters
+    ----------
+    call
+        What the model called: its name may be anything.
+    longest
+        Characters.
+    """
+    given = [f"{plain(name)}={value!r}" for name, value in call.arguments.items()]
+    said = plain(f"{call.name}({call.raw_arguments or ', '.join(given)})").replace("\n", " ")
+    return cut(said, longest)
+
+
+def tokens(usage: Usage | None) -> str:
+    """Return ``812 tokens in, 14 out``; empty where nothing was counted.
+
+    Parameters
+    ----------
+    usage
+        Of a turn, or of many.
+    """
+    if usage is None or not (usage.input_tokens or usage.output_tokens):
+        return ""
+    counted = []
+    if usage.input_tokens is not None:
+        counted.append(say("{count} tokens in", count=f"{usage.input_tokens:,}"))
+    if usage.output_tokens is not None:
+        counted.append(say("{count} out", count=f"{usage.output_tokens:,}"))
+    said = say(", ").join(counted)
+    return say("about {counted}", counted=said) if usage.estimated else said
+
+
+def facts(turn: Turn) -> str:
+    """Return the line under an answer: model, tokens, cost, seconds, and how it ended.
+
+    Parameters
+    ----------
+    turn
+        As it ended.
+    """
+    said = [plain(turn.model), tokens(turn.usage), dollars(turn.cost) if turn.cost else ""]
+    if turn.seconds:
+        said.append(say("{seconds} s", seconds=f"{turn.seconds:.1f}"))
+    if turn.status == "interrupted":
+        said.append(say("stopped"))
+    return " · ".join(one for one in said if one)
+
+
+def cut(text: str, longest: int) -> str:
+    """Return `text`, and of a longer one its beginning and how much more there is.
+
+    Parameters
+    ----------
+    text
+        Any.
+    longest
+        Characters.
+    """
+    more = len(text) - longest
+    if more <= 0:
+        return text
+    return f"{text[:longest]}{say('… ({count} characters more)', count=f'{more:,}')}"
+
+
+def shortened(thinking: str) -> str:
+    """Return the end of what a model thought aloud: what it came to stands there.
+
+    Parameters
+    ----------
+    thinking
+        Any text.
+    """
+    text = plain(thinking).strip()
+    return text if len(text) <= LONGEST_THINKING else f"…{text[-LONGEST_THINKING:]}"
+
+
+def _parts(messages: Iterable[Message], seen: Seen) -> Iterable[View]:
+    """Yield what was said and what was called, in order."""
+    messages = list(messages)
+    results = {one.get("tool_call_id"): one for one in messages if one.get("role") == "tool"}
+    for message in messages:
+        if message.get("role") != "assistant":
+            continue
+        text = content_text(message.get("content"))
+        if text.strip():
+            yield {"kind": "text", "html": as_page(text), "source": plain(text)}
+        for call in message.get("tool_calls") or ():
+            yield {"kind": "call", **_kept_call(call, results, seen)}
+
+
+def _kept_call(call: ToolCall, results: Mapping[Any, Message], seen: Seen) -> View:
+    if (finished := seen.finished.get(call.id)) is not None:
+        return call_view(call, finished)
+    result = results.get(call.id)
+    if result is None:
+        return call_view(call, None, state="stopped")
+    view = call_view(call, None, state="")
+    return view | _content(result.get("content"))
+
+
+def _outcome(finished: ToolFinished) -> View:
+    view = _content(finished.content)
+    took = f"{finished.seconds:.1f}"  # of a recorded turn nothing: it would differ with each run
+    seconds = "" if took == "0.0" else f"{say('{seconds} s', seconds=took)} · "
+    if not finished.is_error:
+        return {**view, "state": "ok", "told": f"{seconds}{say('ok')}"}
+    said = view["result"].removeprefix("Error: ").strip()
+    reason = cut(said.splitlines()[0] if said else "", LONGEST_LINE)
+    if finished.was_refused:
+        told = say("refused: {reason}", reason=reason)
+        return {**view, "state": "refused", "told": f"{seconds}{told}"}
+    told = say("failed: {reason}", reason=reason)
+    return {**view, "state": "failed", "told": f"{seconds}{told}"}
+
+
+def _content(content: Any) -> View:
+    return {
+        "result": cut(plain(content_text(content)).strip(), LONGEST_BODY),
+        "attachments": [attachment_view(one) for one in media_blocks([{"content": content}])],
+    }
+
+
+_STATES = {
+    "running": lambda: say("running"),
+    "asked": lambda: say("waits for you"),
+    "stopped": lambda: say("stopped"),
+}
