@@ -33,9 +33,9 @@ def showing_results(model: Any, tools: Iterable[Tool]) -> Any:
 
 
 def _moving(model: Model) -> Model:
-    able = model.capabilities
-    if able.tool_result_media != "refused" or not able.image_input:
-        return model
+    able, is_own = model.capabilities, model.provider == "custom"
+    if is_own or able.tool_result_media != "refused" or not able.image_input:
+        return model  # an adapter of one's own is handed what tools return, whatever it says
     made = copy.copy(model)
     made.capabilities = replace(able, tool_result_media="user")
     inner = getattr(model, "model", None)

@@ -14,6 +14,7 @@ from agentcell.adapters.recording import RecordingModel
 from agentcell.agents import session_skills
 from agentcell.agents.acting import Approve
 from agentcell.agents.answer_schema import AnswerSchema
+from agentcell.agents.shown_results import showing_results
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.prepare import Form
 from agentcell.budget import Confirm
@@ -31,10 +32,10 @@ from agentcell.safe_text import unsendable
 if TYPE_CHECKING:
     pass
 
-from agentcell.session.past import Past
+from agentcell.session.image_tools import ImageTools
 
 
-class Preparing(Past):
+class Preparing(ImageTools):
     """A session's questions before they go out; see `Session`."""
 
     def prepare(  # noqa: PLR0913 (one parameter for each thing that a cell can say)
@@ -128,6 +129,9 @@ class Preparing(Past):
         chosen = self._asked_model(model, look=look)
         if fault := unsendable(system or ""):
             raise CellError(f"The instructions hold {fault}.", fix="type them anew.")
+        named = asking.tools_for(chosen, tools)
+        named |= self._offered(chosen, named)
+        chosen = showing_results(chosen, named.values())
         known = self._attachments
         earlier = self.history.past(conversation, cell_id, part, fresh=fresh)
         past = past_messages(earlier.turns, known.forgotten)
@@ -152,7 +156,8 @@ class Preparing(Past):
         rules = usual_rules if system is None else system
         taught = session_skills.skill_blocks(skills, known.tags)
         in_force = earlier.skills if taught is None else taught
-        messages = [*session_skills.system_message(rules, in_force), *past, question.message(sent)]
+        told = self._with_guidance(rules, named)
+        messages = [*session_skills.system_message(told, in_force), *past, question.message(sent)]
         by_schema = None if schema is None else AnswerSchema.of(schema)
         seen = (*media_blocks(past), *question.blocks)
         before = self._forms_until_now(conversation, earlier, seen)
@@ -197,7 +202,7 @@ class Preparing(Past):
                 *session_skills.skill_notes(chosen, taught),
             ),
             settings={**self.defaults.settings, **(settings or {})},
-            tools=asking.tools_for(chosen, tools),
+            tools=named,
             approve=approve,
             max_rounds=max_rounds,
             schema=by_schema,
