@@ -32,12 +32,17 @@ class Price:
         Of what the provider had in its cache; None: as `input`.
     cache_write
         Of what it puts there; None: as `input`.
+    per_image, per_second
+        Of one picture, and of one second of a clip, that it makes: dollars for the piece. Where
+        one is given, the others may be left out.
     """
 
-    input: Decimal
-    output: Decimal
+    input: Decimal | None = None
+    output: Decimal | None = None
     cached_input: Decimal | None = None
     cache_write: Decimal | None = None
+    per_image: Decimal | None = None
+    per_second: Decimal | None = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], whose: str) -> Price:
@@ -64,7 +69,8 @@ class Price:
                     fix=f"did you mean {near[0]}?" if near else "leave it out.",
                 )
         given = {name: value for name, value in values.items() if value is not None}
-        for name in ("input", "output"):
+        is_by_piece = bool(given) and given.keys() <= {"per_image", "per_second"}
+        for name in () if is_by_piece else ("input", "output"):
             if name not in given:
                 raise PriceError(
                     f"{whose} has no price for its {name}.",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -112,8 +113,9 @@ def cost(
     except PriceError as problem:
         _log_once(problem)
         return Cost() if asked is not None and is_free(asked) else None
-    if price is not None:
-        return _by_price(price, usage) if processing is None else None
+    if price is not None and price.input is not None and price.output is not None:
+        known = processing is None
+        return _by_price(price, price.input, price.output, usage) if known else None
     if asked is None:
         return None
     if is_free(asked):
@@ -124,30 +126,39 @@ def cost(
     return None if paid is None else Cost(input=paid[0], cached=paid[1], output=paid[2])
 
 
-def set_price(
+def set_price(  # noqa: PLR0913 (one for each thing that is paid for)
     name: str,
     *,
-    input: Any,  # noqa: A002 (what is paid for is called so everywhere)
-    output: Any,
+    input: Any = None,  # noqa: A002 (what is paid for is called so everywhere)
+    output: Any = None,
     cached_input: Any = None,
     cache_write: Any = None,
+    per_image: Any = None,
+    per_second: Any = None,
 ) -> None:
     """Set what a model costs, in US dollars for a million tokens; it goes before all other prices.
+
+    What makes pictures and clips may have a price for each of them instead.
 
     Parameters
     ----------
     name
         ``provider/model``, an alias, or a model's id for all providers.
-    input, output, cached_input, cache_write
+    input, output, cached_input, cache_write, per_image, per_second
         See `Price`.
 
     Raises
     ------
     PriceError
-        If one is no number of at least 0.
+        If one is no number of at least 0, or there is none.
+
+    Examples
+    --------
+    >>> set_price("hosted/seedream-4-0-250828", per_image="0.039")
     """
     values = {"input": input, "output": output}
     values |= {"cached_input": cached_input, "cache_write": cache_write}
+    values |= {"per_image": per_image, "per_second": per_second}
     price = Price.of(values, f"The price of {str(name)[:60]}")
     with _lock:
         _given[_full_name(name)] = price
@@ -168,6 +179,23 @@ def price_of(model: Model | str) -> Price | None:
         If the file that ``AGENTCELL_PRICES`` names cannot be read.
     """
     return _own_price(_names(model))
+
+
+def piece_price(names: Iterable[str]) -> Price | None:
+    """Return the price by piece that was given under the first of `names` that has one.
+
+    Raises
+    ------
+    PriceError
+        If the file that ``AGENTCELL_PRICES`` names cannot be read.
+    """
+    tables = (dict(_given), _of_file())
+    for table in tables:
+        for name in map(key_of, names):
+            price = table.get(name)
+            if price is not None and (price.per_image, price.per_second) != (None, None):
+                return price
+    return None
 
 
 def _full_name(name: str) -> str:
@@ -232,19 +260,19 @@ def _log_once(problem: PriceError) -> None:
         LOGGER.warning("No costs are known: %s", problem.problem)
 
 
-def _by_price(price: Price, usage: Usage | None) -> Cost | None:
-    """Return the cost by a price that was given."""
-    parts = (price.input, price.output, price.cached_input, price.cache_write)
+def _by_price(price: Price, read: Decimal, wrote: Decimal, usage: Usage | None) -> Cost | None:
+    """Return the cost by a price that was given: `read` and `wrote` for a million tokens."""
+    parts = (read, wrote, price.cached_input, price.cache_write)
     if not any(parts):
         return Cost()
     counts = Counts.of(usage)
     if counts is None:
         return None
     fresh = counts.input - counts.cached - counts.written
-    write = price.input if price.cache_write is None else price.cache_write
-    cached = price.input if price.cached_input is None else price.cached_input
+    write = read if price.cache_write is None else price.cache_write
+    cached = read if price.cached_input is None else price.cached_input
     return Cost(
-        input=(fresh * price.input + counts.written * write) / MILLION,
+        input=(fresh * read + counts.written * write) / MILLION,
         cached=counts.cached * cached / MILLION,
-        output=counts.output * price.output / MILLION,
+        output=counts.output * wrote / MILLION,
     )

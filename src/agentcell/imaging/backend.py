@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from decimal import Decimal
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from agentcell.errors import GenerationError, NotResumable
 from agentcell.imaging.events import BackendEvent
 from agentcell.imaging.wish import GenerationWish, Kind
+
+if TYPE_CHECKING:
+    from agentcell.imaging.download import Downloader
 
 
 class ImageBackend:
@@ -29,6 +32,16 @@ class ImageBackend:
 
     can_resume: ClassVar[bool] = False
     """Whether a job can be asked for again by its request id, without paying twice."""
+
+    keeps_keys: ClassVar[bool] = False
+    """Whether the service keeps idempotency keys: a job whose answer was lost may then be sent
+    again with its key, and is not charged twice."""
+
+    def downloader(self) -> Downloader:
+        """Return what fetches the files that it names by address."""
+        from agentcell.imaging.download import Downloader
+
+        return Downloader()
 
     def is_at_hand(self) -> bool:
         """Whether a wish that names nobody may go here: what it needs (a key, an address) is set.
@@ -52,9 +65,13 @@ class ImageBackend:
             )
 
     def price(self, wish: GenerationWish) -> Decimal | None:
-        """Return what `wish` will cost in US dollars; None if nobody knows."""
-        del wish
-        return Decimal(0) if self.is_free else None
+        """Return about what `wish` will cost in US dollars; None if nobody knows.
+
+        What a person said with `set_price` goes before.
+        """
+        from agentcell.imaging.prices import given_price
+
+        return Decimal(0) if self.is_free else given_price(self.name, wish)
 
     def run(self, wish: GenerationWish, *, key: str) -> AsyncIterator[BackendEvent]:
         """Send `wish` and yield what comes; the last event is `Ended`.

@@ -61,6 +61,8 @@ class Made:
     url: str = field(default="", repr=False)  # it may be signed
     thumbnail_url: str = field(default="", repr=False)
     revised_prompt: str = ""
+    model: str = ""
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

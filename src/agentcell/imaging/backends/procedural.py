@@ -83,7 +83,7 @@ class ProceduralBackend(ImageBackend):
         for number in range(wish.count):
             yield Progressed("drawing", number / wish.count)
             data = await asyncio.to_thread(_picture, wish, seed + number)
-            yield Made(kind="image", data=data)
+            yield Made(kind="image", data=data, model="rules", seed=seed + number)
         yield Ended(model="rules", seed=seed)
 
 

@@ -1,0 +1,98 @@
+"""What was recorded of a generation → the same events and the same files, and nobody is asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentcell.assets.asset import ImageAsset
+from agentcell.imaging.events import Accepted, Generated, GenerationEvent, Planned, Saved
+from agentcell.imaging.generation import Artifact, Generation
+from agentcell.imaging.job import Job, record_of
+from agentcell.imaging.placing import safe_id
+from agentcell.imaging.recorded import MadeFile, MadeOnce
+from agentcell.imaging.saving import Target, alt_text, artifact, saved
+from agentcell.imaging.wish import GenerationWish
+
+
+def replayed(once: MadeOnce, wish: GenerationWish, target: Target) -> Iterator[GenerationEvent]:
+    """Yield the events of a recorded job; its files are written, byte for byte.
+
+    Parameters
+    ----------
+    once
+        What was recorded.
+    wish
+        What was asked for now.
+    target
+        Where files go now.
+
+    Raises
+    ------
+    ModelError
+        If it failed when it was recorded.
+    """
+    name = f"{once.backend}/{once.model}" if once.model else once.backend
+    yield Planned(once.job_id, name, once.cost)
+    if once.request_id:
+        yield Accepted(once.request_id)
+    if once.failure is not None:
+        raise once.failure
+    if not target.stem:
+        target = replace(target, stem=safe_id(once.request_id or once.job_id))
+    artifacts = []
+    for index, file in enumerate(once.files):
+        made = _restored(file, target.path(index, file.name.rpartition(".")[2]), wish)
+        artifacts.append(made)
+        yield Saved(made.path, index)
+    yield Generated(
+        Generation(
+            artifacts=tuple(artifacts),
+            prompt=wish.prompt,
+            model=once.model,
+            backend=once.backend,
+            seed=once.seed,
+            parents=wish.parents or tuple(one.fingerprint() for one in wish.references),
+            cost=once.cost,
+            job_id=once.job_id,
+            request_id=once.request_id,
+            revised_prompt=once.revised_prompt,
+            missing=once.missing,
+        )
+    )
+
+
+def replayed_job(once: MadeOnce, wish: GenerationWish, home: Path | None) -> Job:
+    """Return the job that a recording tells of, which can be resumed from it too."""
+    beginning = datetime.fromtimestamp(0, UTC)
+    return Job(
+        id=once.job_id,
+        key="",
+        backend=once.backend,
+        wish=record_of(wish, home),
+        state="accepted",
+        created=beginning,
+        updated=beginning,
+        request_id=once.request_id,
+        problem=once.failure.problem if once.failure else "",
+        home=home,
+    )
+
+
+def _restored(file: MadeFile, path: Path, wish: GenerationWish) -> Artifact:
+    where = saved(path, file.data)
+    alt = alt_text(wish.prompt)
+    if file.kind == "image":
+        return artifact(where, ImageAsset.from_bytes(file.data), alt)
+    ending = where.suffix[1:]
+    return Artifact(
+        path=where,
+        kind="video",
+        mime_type="video/quicktime" if ending == "mov" else f"video/{ending}",
+        digest=hashlib.sha256(file.data).hexdigest(),
+        size_bytes=len(file.data),
+        alt=alt,
+    )
