@@ -1,4 +1,4 @@
-"""The magics `%%agent`, `%agent` and `%view_image`, over one session.
+"""The magics `%%agent`, `%agent`, `%generate` and `%view_image`, over one session.
 
 What `%load_ext` registers is light: names, help, Tab and `%config AgentMagics`. The session and all
 behind it are loaded by the first magic that is used.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["current_session", "load_ipython_extension", "unload_ipython_extension"]
 
-_KINDS = {"agent": ("line", "cell"), "view_image": ("line",)}
+_KINDS = {"agent": ("line", "cell"), "generate": ("line", "cell"), "view_image": ("line",)}
 """Each magic's name, and with how many signs it is called."""
 
 _HOME = "_agentcell"
@@ -77,6 +77,12 @@ class _Loaded:
         from agentcell_magics.view_image import ViewImageMagics
 
         return ViewImageMagics(self.shell, self.session)
+
+    @cached_property
+    def generate(self) -> Any:  # GenerateMagics
+        from agentcell_magics.generate import GenerateMagics
+
+        return GenerateMagics(self.shell, self.session, self.config, self.typed, self.folder)
 
     def agent_cell(self, lines: list[str]) -> list[str]:
         """Do for our `%%agent` what `cells.agent_cell` does; another's cells stay as they are."""
@@ -166,7 +172,7 @@ def _doors(loaded: _Loaded) -> dict[str, Callable[..., Any]]:
     """Return the functions that IPython calls: help and name now, the work at first use."""
     from IPython.core.magic import no_var_expand
 
-    from agentcell_magics.help import AGENT_HELP, VIEW_HELP
+    from agentcell_magics.help import AGENT_HELP, GENERATE_HELP, VIEW_HELP
 
     @no_var_expand  # braces and dollars in a question are the person's own text
     def agent(line: str, cell: str | None = None) -> Any:
@@ -176,8 +182,16 @@ def _doors(loaded: _Loaded) -> dict[str, Callable[..., Any]]:
     def view_image(line: str) -> None:
         loaded.view_image.view_image(line)
 
-    agent.__doc__, view_image.__doc__ = AGENT_HELP, VIEW_HELP
-    return {"agent": guarded(agent), "view_image": guarded(view_image)}
+    @no_var_expand
+    def generate(line: str, cell: str | None = None) -> Any:
+        return loaded.generate.generate(line, cell)
+
+    agent.__doc__, view_image.__doc__, generate.__doc__ = AGENT_HELP, VIEW_HELP, GENERATE_HELP
+    return {
+        "agent": guarded(agent),
+        "generate": guarded(generate),
+        "view_image": guarded(view_image),
+    }
 
 
 def _add(items: list[Any], item: object) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _AGENT = re.compile(r"%%((?:agentcell_)?agent)(?=\s|$)")
+_CELL_MAGIC = re.compile(r"%%(\w+)(?=\s|$)")
 _SHELLS_OWN = re.compile(r"_{1,3}|_i{1,3}|_i\d+|_[dio]h|__\w+__|In|Out|get_ipython|exit|quit")
 _OUTPUT_NAME = re.compile(r"_\d+")
 
@@ -142,7 +143,7 @@ def agent_cell(
     they forget.
     """
     first = next((n for n, line in enumerate(lines) if not _is_comment(line)), 0)
-    called_by = _AGENT.match(lines[first]) if lines else None
+    called_by = _CELL_MAGIC.match(lines[first]) if lines else None
     if called_by is None or called_by[1] not in names:
         return lines
     called = lines[first:]

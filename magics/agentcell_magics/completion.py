@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
 from agentcell_magics.cells import variables
+from agentcell_magics.generate_options import GENERATE_OPTIONS
 from agentcell_magics.offers import Known, Offer, line_offers, names_first, read
 from agentcell_magics.options import AGENT_OPTIONS, VIEW_OPTIONS
 from agentcell_magics.words import Begun, begin, closing, inside_quotes, quote
@@ -19,11 +20,19 @@ if TYPE_CHECKING:
     from agentcell.session import Session
     from agentcell_magics.names import Names
 
-_OPTIONS = {"%%agent": AGENT_OPTIONS, "%view_image": VIEW_OPTIONS}
+_OPTIONS = {
+    "%%agent": AGENT_OPTIONS,
+    "%%generate": GENERATE_OPTIONS,
+    "%generate": GENERATE_OPTIONS,
+    "%view_image": VIEW_OPTIONS,
+}
 
 _LINE = re.compile(r"\s*(?:\w+\s*=\s*)?%(\w+)\s")
 _CELL = re.compile(r"\s*%%(\w+)(?=\s|$)")
 _SLOT = re.compile(r"(?<!\{)((?:\{\{)*\{)([^\W\d]\w*)?$")
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
+"""In a prompt it opens no quote."""
+
 _BEGUN_MENTION = re.compile(r"(\"[^\"]*|'[^']*|“[^”]*|\S*)$")
 
 
@@ -92,7 +101,9 @@ def _in_line(
     known: Known, magic: str, line: str, at: int, after: str
 ) -> tuple[str, list[tuple[str, str]]]:
     typed = line[at:]
-    begun = begin(typed)
+    if magic == "%generate" and (found := _in_question(known, line[at:], after, ""))[1]:
+        return found
+    begun = begin(_APOSTROPHE.sub("’", typed) if magic.endswith("generate") else typed)
     value = begun.value or ""
     if magic == "%agent":
         from agentcell_magics.commands import command_offers

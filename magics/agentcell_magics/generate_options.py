@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from agentcell_magics.words import pieces
 GENERATE_OPTIONS = (
     Option(
         flags=("-m", "--model"),
-        key="model",
+        key="maker",
         kind="text",
         value="MODEL",
         help="who makes it: a maker, or MAKER/MODEL; see %generate models",
@@ -135,14 +134,16 @@ COMMANDS = {
     "cancel": "stop a job: one in the background, or at its service where that can be done",
 }
 
-_TAKES = {"resume": "ID", "cancel": "ID", "jobs": "[--all]"}
+_TAKES = {"resume": "ID [-o VAR]", "cancel": "ID", "jobs": "[--all]"}
 
-# Between letters it is an apostrophe and opens no quote: a fox's tail.
-_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
-_STAND_IN = "\ue000"
+_WITH_VARIABLE = 3
+"""Words behind `resume`: ID -o VAR."""
+
+_LONG_DASHES = "\u2012\u2013\u2014\u2015\u2212"
+"""What a chat or a word processor puts where two dashes were typed; `parse` tells of it."""
 
 _IN_WISH = (
-    *("model", "count", "size", "format", "quality"),
+    *("count", "size", "format", "quality"),
     *("seed", "negative", "seconds", "aspect"),
 )
 _CLIP_ONLY = {"seconds": "--duration", "aspect": "--aspect"}
@@ -198,15 +199,23 @@ def command_of(line: str) -> tuple[str, list[str]] | None:
             )
         return None
     takes = _TAKES.get(name, "")
-    fits = {"ID": len(rest) == 1, "[--all]": rest in ([], ["--all"]), "": not rest}[takes]
-    if not fits:
+    if name == "resume" and len(rest) == _WITH_VARIABLE and rest[1] == "-o":
+        _, found = parse(" ".join(rest[1:]), GENERATE_OPTIONS, "%generate resume")
+        rest = [rest[0], found["variable"]]
+    elif not _fits(takes, rest):
+        given = shown(" ".join(rest)) or "nothing"
         raise CellError(
-            f"%generate {name} takes {'one ' + takes if takes == 'ID' else takes or 'nothing more'}"
-            f", but {shown(' '.join(rest)) or 'nothing'} was given.",
+            f"%generate {name} takes {takes or 'nothing more'}, but {given} was given.",
             fix=f"write %generate {name} {takes}".rstrip()
             + "; a prompt that begins so goes in quotes, or below %%generate.",
         )
     return name, rest
+
+
+def _fits(takes: str, rest: list[str]) -> bool:
+    if takes.startswith("ID"):
+        return len(rest) == 1 and not rest[0].startswith("-")
+    return not rest or (takes == "[--all]" and rest == ["--all"])
 
 
 def generate_options(line: str, body: str | None = None) -> tuple[str, GenerateOptions]:
@@ -227,11 +236,7 @@ def generate_options(line: str, body: str | None = None) -> tuple[str, GenerateO
     """
     magic = "%generate" if body is None else "%%generate"
     prompt, options = _split(line)
-    try:
-        _, found = parse(options, GENERATE_OPTIONS, magic)
-    except CellError as error:
-        raise CellError(_typed(error.problem), fix=_typed(error.fix)) from None
-    found = {key: _typed(value) for key, value in found.items()}
+    _, found = parse(options, GENERATE_OPTIONS, magic)
     text = (body or "").strip("\n").rstrip()
     if text.strip() and prompt:
         raise CellError(
@@ -250,13 +255,13 @@ def generate_options(line: str, body: str | None = None) -> tuple[str, GenerateO
 def _split(line: str) -> tuple[str, str]:
     """Return the prompt in a line, and all else of it."""
     by_flag = {flag: option for option in GENERATE_OPTIONS for flag in option.flags}
-    line = _APOSTROPHE.sub(_STAND_IN, line)
     prompt: list[tuple[int, int]] = []
     options: list[str] = []
     words = pieces(line)
     for start, end, value in words:
         raw = line[start:end]
-        if not raw.startswith("-") or raw == "-":
+        is_slip = raw[0] in _LONG_DASHES and f"--{raw.lstrip(_LONG_DASHES + '-')}" in by_flag
+        if not is_slip and (not raw.startswith("-") or raw == "-"):
             prompt.append((start, end))
             continue
         options.append(raw)
@@ -268,14 +273,7 @@ def _split(line: str) -> tuple[str, str]:
     text = " ".join(line[start:end] for start, end in _runs(line, prompt))
     if len(prompt) == 1 and text[:1] in {'"', "'", "“"}:
         text = next(pieces(text))[2]
-    return _typed(text), " ".join(options)
-
-
-def _typed(value: Any) -> Any:
-    """Return a text, or several, with the apostrophes that were typed."""
-    if isinstance(value, list):
-        return [_typed(one) for one in value]
-    return value.replace(_STAND_IN, "'") if isinstance(value, str) else value
+    return text, " ".join(options)
 
 
 def _runs(line: str, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -306,6 +304,8 @@ def _options(found: dict[str, Any]) -> GenerateOptions:
     if found.get("format") == "jpg":
         found["format"] = "jpeg"
     wish: dict[str, Any] = {key: found.pop(key) for key in _IN_WISH if key in found}
+    if "maker" in found:
+        wish["model"] = found.pop("maker")
     if is_video:
         wish["kind"] = "video"
     return GenerateOptions(wish=wish, edit=tuple(found.pop("edit", ())), **found)

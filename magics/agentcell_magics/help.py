@@ -1,5 +1,6 @@
 """The options' tables, to what `%%agent?` and `%view_image?` show. Light: loaded at once."""
 
+from agentcell_magics.generate_options import COMMANDS, GENERATE_OPTIONS
 from agentcell_magics.line import table
 from agentcell_magics.options import AGENT_OPTIONS, VIEW_OPTIONS
 
@@ -47,4 +48,26 @@ VIEW_HELP = f"""Show an image and attach it to the next %%agent question.
 
 Options
 {table(VIEW_OPTIONS)}
+"""
+
+GENERATE_HELP = f"""Make pictures, or a clip, from a prompt.
+
+    %generate a lighthouse at dusk, oil on canvas [options]
+
+    %%generate [options]
+    The fox in {{fox}}, but in deep snow.
+
+{{name}} stands for a variable, and @path for a picture that is there, as in %%agent: a picture that
+the prompt names goes out as a reference, and a tag stands for it. What comes is in the cell as
+thumbnails, as files beside the notebook, in _ and in -o VAR: {{VAR}} in the next cell is the
+picture itself. What it costs is told before it is sent, where that is known, and counts in
+%agent budget. Running the cell again makes it anew, and is paid for anew.
+
+Options
+{table(GENERATE_OPTIONS)}
+
+A job that may be paid for is written down before it is sent. The stop button ends the wait, not
+the job: %generate jobs tells of it, also after the kernel died.
+
+{chr(10).join(f"    %generate {name.ljust(9)} {said}" for name, said in COMMANDS.items())}
 """

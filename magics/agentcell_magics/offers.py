@@ -153,9 +153,13 @@ def _flags(line: Line, options: tuple[Option, ...], begun: str) -> list[Offer]:
 
 def _plain(known: Known, magic: str, line: Line, begun: str) -> Offers:
     if line.plain:
-        return []
+        return _job_ids(known, line, begun) if magic == "%generate" else []
     if magic == "%%agent":
         return [] if "model" in line.given else models(begun)
+    if magic == "%generate" and not line.given:
+        from agentcell_magics.generate_options import COMMANDS
+
+        return matching(COMMANDS, begun, "command")
     if magic == "%view_image":
         pictures = (name for name, value in known.variables().items() if can_attach(value))
         return [*matching(pictures, begun, "variable"), *paths(begun, "image")]
@@ -164,7 +168,7 @@ def _plain(known: Known, magic: str, line: Line, begun: str) -> Offers:
 
 def _values(known: Known, line: Line, option: Option, begun: str) -> Offers:
     """Offer values for an option."""
-    offered = _VALUES.get(option.flags[-1])
+    offered = _VALUES.get(option.key) or _VALUES.get(option.flags[-1])
     if offered is None:
         return matching(option.choices, begun, "choice")
     return offered(known, line, begun)
@@ -292,6 +296,30 @@ def _schemas(variables: Mapping[str, Any]) -> list[str]:
     return types + [name for name, value in variables.items() if isinstance(value, dict)]
 
 
+def _makers(known: Known, begun: str) -> list[Offer]:
+    """Offer who makes pictures and clips, and their models where they are known here."""
+    from agentcell_magics.generate_commands import makers
+
+    return matching(makers(known.session()), begun, "model")
+
+
+def _pictures(known: Known, begun: str) -> list[Offer]:
+    names = (name for name, value in known.variables().items() if can_attach(value))
+    return [*matching(names, begun, "variable"), *paths(begun, "image")]
+
+
+def _job_ids(known: Known, line: Line, begun: str) -> list[Offer]:
+    """Offer what `%generate resume` and `%generate cancel` may name."""
+    if line.plain not in (["resume"], ["cancel"]):
+        return []
+    from agentcell_magics.background import background
+
+    session = known.session()
+    ids = [job.id for job in reversed(session.generator.jobs()) if job.is_unfinished]
+    names = [one.name for one in background(session).running] if line.plain == ["cancel"] else []
+    return matching([*names, *ids], begun, "job")
+
+
 _VALUES: dict[str, Callable[[Known, Line, str], Offers]] = {
     "--attach": lambda _known, _line, begun: _attachments(begun),
     "--conversation": lambda known, _, begun: conversations(known, begun),
@@ -305,6 +333,13 @@ _VALUES: dict[str, Callable[[Known, Line, str], Offers]] = {
         *matching(_named(known.variables(), "Skill"), begun, "variable"),
         *paths(begun, "folder"),
     ],
+    "edit": lambda known, _, begun: _pictures(known, begun),
+    "maker": lambda known, _, begun: _makers(known, begun),
+    "mask": lambda known, _, begun: _pictures(known, begun),
+    "place": lambda _known, _line, begun: paths(begun, "any"),
+    "variable": lambda known, _, begun: matching(
+        _answers_first(known.variables()), begun, "variable"
+    ),
     "--tool": lambda known, _, begun: _tools(known.variables(), begun),
 }
-"""By an option's long form."""
+"""By an option's key, or its long form."""

@@ -21,6 +21,13 @@ _PIECE = re.compile(
     r"|(?P<open>[\"']|(?<![^\s=])“)"
     r"|(?P<bare>(?:[^\s\"'“]|(?<![\s=])“)+)"
 )
+# In prose a quote opens only where a word or a value begins: a fox's tail, a 12" ruler.
+_PROSE = re.compile(
+    r"(?P<blank>\s+)"
+    r"|(?<![^\s=])(?:(?P<curly>“[^”]*”)|(?P<double>\"(?:\\[\"\\]|[^\"])*?\")|(?P<single>'[^']*'))"
+    r"|(?P<bare>.)",
+    re.DOTALL,
+)
 _CLOSES = {'"': '"', "'": "'", "“": "”"}
 _LONGEST_SHOWN = 80
 """Characters of what was typed that an error repeats."""
@@ -53,13 +60,18 @@ def tokens(line: str) -> list[str]:
     return [*begun.words, *([] if begun.value is None else [begun.value])]
 
 
-def pieces(line: str) -> Iterator[tuple[int, int, str]]:
+def pieces(prose: str) -> Iterator[tuple[int, int, str]]:
     """Yield where each word begins and ends, and what it says.
 
-    A quote that nothing closes is a sign like any other: ``a 12" ruler``.
+    A quote in the middle of a word, and one that nothing closes, is a sign like any other.
+
+    Parameters
+    ----------
+    prose
+        A line that holds a person's own sentence among options.
     """
     word, start = "", 0
-    for piece in _PIECE.finditer(line):
+    for piece in _PROSE.finditer(prose):
         if piece["blank"]:
             if piece.start() > start:
                 yield start, piece.start(), word
@@ -69,8 +81,8 @@ def pieces(line: str) -> Iterator[tuple[int, int, str]]:
         else:
             quoted = piece["single"] or piece["curly"]
             word += quoted[1:-1] if quoted else piece.group()
-    if len(line) > start:
-        yield start, len(line), word
+    if len(prose) > start:
+        yield start, len(prose), word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
