@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from agentcell_magics.wording.zh_generate import ZH_GENERATE
+
 ZH: Final[dict[str, str]] = {
     # -- under an answer, and while it comes
     "Asking {model} …": "正在询问 {model} …",
@@ -236,4 +238,5 @@ ZH: Final[dict[str, str]] = {
     "WebP image": "WebP 图像",
     "1 page": "1 页",
     "Fix": "解决办法",
+    **ZH_GENERATE,
 }
