@@ -44,7 +44,7 @@ _SAID = {
 
 _SECRET_VARIABLE = (
     *("_API_KEY", "_APIKEY", "_API_TOKEN", "_AUTH_TOKEN", "_ACCESS_TOKEN", "_SECRET_ACCESS_KEY"),
-    *("HF_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
+    *("_MEDIA_TOKEN", "HF_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
 )
 """Ends of the names of variables that hold keys."""
 
