@@ -68,6 +68,7 @@ def coerce(value: object, *, name: str, modality: FieldModality = FieldModality.
 
     ========================================  ==================================================
     an asset                                  itself
+    a `Generation`                            the pictures that were made
     `pathlib.Path`                            the file there
     bytes                                     an image or PDF, by content
     PIL image, array of pixels, figure, chart an image
@@ -185,10 +186,10 @@ def _attachments_in(value: Any) -> list[Any] | None:
 
 def _converter(value: object) -> Converter | None:
     with _lock:
-        if not _converters:
-            return None
         known = dict(_converters)
-    return next((known[kind] for kind in type(value).__mro__ if kind in known), None)
+    taught = next((known[kind] for kind in type(value).__mro__ if kind in known), None)
+    # What was generated here brings its own converter, so that nothing of it is imported here.
+    return taught or getattr(type(value), "_agentcell_assets_", None)
 
 
 def _is_attachment(value: object) -> bool:

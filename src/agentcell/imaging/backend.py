@@ -37,8 +37,9 @@ class ImageBackend:
     """Whether the service keeps idempotency keys: a job whose answer was lost may then be sent
     again with its key, and is not charged twice."""
 
+    @property
     def downloader(self) -> Downloader:
-        """Return what fetches the files that it names by address."""
+        """What fetches the files that it names by address."""
         from agentcell.imaging.download import Downloader
 
         return Downloader()

@@ -7,6 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentcell.assets.asset import ImageAsset
+from agentcell.errors import FieldError
+
 if TYPE_CHECKING:
     from agentcell.imaging.wish import Kind
 
@@ -86,3 +89,34 @@ class Generation:
     def paths(self) -> tuple[Path, ...]:
         """Where the files lie, in order."""
         return tuple(artifact.path for artifact in self.artifacts)
+
+    def _agentcell_assets_(self) -> list[ImageAsset]:
+        """Return the pictures as attachments: what ``{gen}`` stands for.
+
+        Raises
+        ------
+        FieldError
+            If it is a clip without a still picture.
+        AttachmentError
+            If a file is gone.
+        """
+        found = []
+        for one in self.artifacts:
+            path = one.path if one.kind == "image" else one.poster
+            if path is None:
+                raise FieldError(
+                    f"{one.path.name} is a clip, which no model takes here.",
+                    fix="attach a picture of it.",
+                )
+            found.append(ImageAsset.from_path(path))
+        return found
+
+    def _repr_mimebundle_(
+        self,
+        include: object = None,  # noqa: ARG002 (IPython gives it)
+        exclude: object = None,  # noqa: ARG002 (IPython gives it)
+    ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """Show a small picture of all that was made, and words; never the files themselves."""
+        from agentcell.imaging.contact_sheet import display_bundle
+
+        return display_bundle(self)
