@@ -37,9 +37,8 @@ class ImageBackend:
     """Whether the service keeps idempotency keys: a job whose answer was lost may then be sent
     again with its key, and is not charged twice."""
 
-    @property
     def downloader(self) -> Downloader:
-        """What fetches the files that it names by address."""
+        """Return what fetches the files that it names by address."""
         from agentcell.imaging.download import Downloader
 
         return Downloader()

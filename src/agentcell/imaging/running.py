@@ -213,7 +213,7 @@ class Run:
 
     async def _fetched(self, made: Made, index: int) -> Artifact:
         self._update(state="saving")
-        downloader = self.backend.downloader
+        downloader = self.backend.downloader()
         part = await downloader.fetch(made.url, self.target.folder)
         try:
             if self.as_made or part.media.kind == "video":
@@ -230,7 +230,7 @@ class Run:
     async def _poster(self, url: str, index: int) -> Path | None:
         """Fetch a clip's still picture; the clip is as good without it."""
         with contextlib.suppress(DownloadError, OSError):
-            part = await self.backend.downloader.fetch(url, self.target.folder)
+            part = await self.backend.downloader().fetch(url, self.target.folder)
             with contextlib.closing(contextlib.ExitStack()) as stack:
                 stack.callback(part.discard)
                 if part.media.kind == "image":
