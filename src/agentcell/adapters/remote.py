@@ -140,7 +140,7 @@ class RemoteModel(Model):
             In the place of its own.
         """
         made = copy.copy(self)
-        made._limits = limits
+        made._limits = limits  # noqa: SLF001 (a copy of this one)
         return made
 
     def find_key(self) -> None:

@@ -23,6 +23,7 @@ from agentcell.agents.answering import (
 )
 from agentcell.agents.exchange import Step, ToolFinished, ToolStarted
 from agentcell.agents.invoked import askable
+from agentcell.agents.mapping import MapsRows
 from agentcell.agents.observe import Observation, Standing, observe
 from agentcell.agents.output import check_outputs, with_schema
 from agentcell.agents.parts import (
@@ -55,7 +56,7 @@ _MEMORY_LOCK = threading.Lock()
 StepEvent: TypeAlias = Event | ToolStarted | ToolFinished | StepFinished
 
 
-class Agent:
+class Agent(MapsRows):
     """Asks a model, with attachments and tools, and reads the declared outputs from its answer.
 
     Parameters

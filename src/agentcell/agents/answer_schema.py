@@ -178,6 +178,16 @@ class AnswerSchema:
             f" follows this JSON schema:\n{schema}"
         )
 
+    def restored(self, found: Any) -> Any:
+        """Return the value that was written as these JSON values.
+
+        Raises
+        ------
+        ValueError
+            If they are none of it.
+        """
+        return self._check(found)
+
     def value_in(self, text: str) -> Any:
         """Return the value of an answer that was read before; None where it holds none."""
         try:

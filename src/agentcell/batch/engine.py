@@ -1,0 +1,447 @@
+"""Rows and a crew of workers → outcomes, as they come or in the rows' order.
+
+One thread, the caller's, takes rows, hands them over, and reads what comes back; so a journal has
+one writer and a budget one keeper. Rows are taken only as there is room for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import queue
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from agentcell.batch.executors import Crew
+from agentcell.batch.journal import Journal
+from agentcell.batch.limiting import Gate
+from agentcell.batch.outcome import Item, Outcome
+from agentcell.batch.spending import Cap, Tally
+from agentcell.batch.work import Done, Work, key_of_row
+from agentcell.errors import (
+    AuthenticationError,
+    BatchError,
+    BudgetExceeded,
+    KeyMissing,
+    ModelError,
+    QuotaExceeded,
+    UnknownModel,
+    WorkerLost,
+)
+
+MOST_LOSSES = 3
+"""How often a row is handed over again after its worker was lost."""
+
+HOPELESS = 3
+"""As many rows in a row fail for what concerns them all, such as a refused key: then it is over."""
+
+_POLL = 0.2
+"""Seconds between looks for an interrupt and for rows whose wait is over."""
+
+_GRACE = 0.5
+"""Seconds in which, after an interrupt, rows that are just ending may still be kept."""
+
+_LONGEST_DELAY = 60.0
+_MOST_READY = 64
+"""Outcomes that may wait for the caller."""
+
+_Arrival = tuple[str, Item, Any]
+
+
+class Engine:
+    """One run of a batch.
+
+    Parameters
+    ----------
+    work
+        What is done with each row.
+    rows
+        Taken one by one.
+    crew
+        Who does it.
+    journal
+        Rows that it knows as finished are not sent; None: none is kept.
+    cap
+        What may be spent; None: anything.
+    gate
+        Where rows wait for rate limits; None: nowhere.
+    retries, retry_delay
+        See `Plan`.
+    room
+        How many rows may be on their way at once.
+    window
+        How many rows may be taken of which the first has no outcome yet; None: any number.
+    """
+
+    def __init__(  # noqa: PLR0913 (each is a part of its own)
+        self,
+        work: Work,
+        rows: Iterator[Any],
+        crew: Crew,
+        *,
+        journal: Journal | None,
+        cap: Cap | None,
+        gate: Gate | None,
+        retries: int,
+        retry_delay: float,
+        room: int,
+        window: int | None,
+    ) -> None:
+        self._work = work
+        self._rows = enumerate(rows)
+        self._crew = crew
+        self._journal = journal
+        self._cap = cap
+        self._gate = gate
+        self._retries = retries
+        self._retry_delay = retry_delay
+        self._room = room
+        self._window = window
+        self._inbox: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
+        self._flying: dict[Item, Executor | None] = {}
+        self._futures: dict[Item, Future[Any]] = {}
+        self._again: deque[Item] = deque()
+        self._delayed: list[tuple[float, int, Item]] = []
+        self._numbers = itertools.count()
+        self._held: Item | None = None
+        self._is_alone = False
+        self._at_gate = False
+        self._ready: deque[Outcome] = deque()
+        self._no_more = False
+        self._over: Exception | None = None
+        self._hopeless = 0
+        self._taken = self._given = 0
+        self.tally = Tally(work.model)
+        self.leftover: list[Outcome] = []
+        """What came to its end between a stop and the end of the run."""
+
+    # -- giving out ------------------------------------------------------------------------
+
+    def outcomes(self, *, ordered: bool) -> Iterator[Outcome]:
+        """Yield what becomes of each row. Closing the iterator early stops the batch."""
+        found = self._in_order() if ordered else self._as_they_come()
+        try:
+            yield from found
+        except BaseException:
+            self._stop()
+            raise
+        finally:
+            self._crew.close()
+
+    def _in_order(self) -> Iterator[Outcome]:
+        early: dict[int, Outcome] = {}
+        for outcome in self._as_they_come():
+            early[outcome.index] = outcome
+            while self._given in early:
+                self._given += 1
+                yield early.pop(self._given - 1)
+
+    def _as_they_come(self) -> Iterator[Outcome]:
+        while True:
+            self._fill()
+            while self._ready:
+                yield self._ready.popleft()
+            if self._is_done():
+                return
+            self._wait()
+
+    def _is_done(self) -> bool:
+        waiting = self._flying or self._again or self._delayed or self._held or self._ready
+        return self._no_more and not waiting
+
+    # -- handing over ----------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        while self._has_room():
+            item = self._next()
+            if item is None:
+                return
+            if self._over is not None:
+                self._end(item, error=self._over)
+            elif not self._begin(item):
+                return
+
+    def _has_room(self) -> bool:
+        if self._is_alone or self._at_gate or len(self._ready) >= _MOST_READY:
+            return False
+        if self._window is not None and self._taken - self._given >= self._window:
+            return (
+                bool(self._again or self._delayed or self._held) and len(self._flying) < self._room
+            )
+        return len(self._flying) < self._room
+
+    def _next(self) -> Item | None:
+        """Return the next row to hand over; None where there is none for now."""
+        if self._held is not None:
+            item, self._held = self._held, None
+            return item
+        if self._again:
+            return self._next_again()
+        if self._delayed and (self._over or self._delayed[0][0] <= time.monotonic()):
+            return heapq.heappop(self._delayed)[2]
+        return self._next_new()
+
+    def _next_again(self) -> Item | None:
+        """Return a row whose worker was lost.
+
+        One that may take its workers with it is sent alone, so that it is found out.
+        """
+        if self._again[0].losses >= MOST_LOSSES - 1:
+            if self._flying:
+                return None
+            self._is_alone = True
+        return self._again.popleft()
+
+    def _next_new(self) -> Item | None:
+        if self._no_more or not self._may_take():
+            return None
+        for index, row in self._rows:
+            self._taken += 1
+            return Item(index, row)
+        self._no_more = True
+        return None
+
+    def _may_take(self) -> bool:
+        return self._window is None or self._taken - self._given < self._window
+
+    def _begin(self, item: Item) -> bool:
+        """Send a row, or settle it without; False: it must wait until another has ended."""
+        try:
+            if item.asked is None and (self._journal or self._cap or self._gate):
+                item.asked = self._work.asked(item.row)
+            if self._is_known(item):
+                return True
+            if self._cap is not None and item.expected is None and not self._is_admitted(item):
+                return self._held is None
+        except BudgetExceeded as error:
+            self._over = error
+            self._end(item, error=error)
+            return True
+        except Exception as error:  # noqa: BLE001 (it is the row's, whatever it is)
+            self._end(item, error=error)
+            return True
+        self._flying[item] = None
+        if self._gate is not None and item.place is None and item.asked is not None:
+            self._at_gate = True
+            self._gate.pass_(item.asked, lambda found: self._inbox.put(("gate", item, found)))
+        else:
+            self._send(item)
+        return True
+
+    def _is_known(self, item: Item) -> bool:
+        if self._journal is None or item.key or item.asked is None:
+            return False
+        item.key = key_of_row(self._work, item.asked)
+        kept = self._journal.take(item.key)
+        if kept is None:
+            return False
+        self.tally.add(kept.calls)
+        self._ready.append(
+            Outcome(
+                index=item.index,
+                value=self._work.restored(kept.value),
+                calls=kept.calls,
+                is_from_journal=True,
+                is_cut=kept.finish_reason == "length",
+            )
+        )
+        return True
+
+    def _is_admitted(self, item: Item) -> bool:
+        """Whether the budget lets a row go; if not now, it is held, or all is over."""
+        cap = self._cap
+        if cap is None or item.asked is None:
+            return True
+        expected = cap.expected(item.asked)
+        if cap.admits(expected):
+            item.expected = expected
+            return True
+        if self._flying:  # they may cost less than was put aside for them
+            self._held = item
+            return False
+        raise cap.exceeded(expected)
+
+    def _send(self, item: Item) -> None:
+        executor = self._crew.executor
+        self._flying[item] = executor
+        item.asked = None if self._cap is None and self._gate is None else item.asked
+        try:
+            future = self._crew.send(item.row)
+        except BatchError as error:
+            self._inbox.put(("done", item, Done(error=error)))
+        except Exception as error:  # noqa: BLE001 (a pool that is broken, or shut down)
+            self._inbox.put(("lost", item, error))
+        else:
+            self._futures[item] = future
+            future.add_done_callback(partial(self._arrived, item))
+
+    def _arrived(self, item: Item, future: Future[Done]) -> None:
+        """Put what came into the inbox; in whatever thread that is told."""
+        try:
+            self._inbox.put(("done", item, future.result()))
+        except BaseException as error:  # noqa: BLE001 (a lost worker, or a cancelled row)
+            self._inbox.put(("lost", item, error))
+
+    # -- taking back -----------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        seconds = _POLL
+        if self._delayed:
+            seconds = min(seconds, max(0.001, self._delayed[0][0] - time.monotonic()))
+        with contextlib.suppress(queue.Empty):
+            self._take(self._inbox.get(timeout=seconds))
+            while len(self._ready) < _MOST_READY:
+                self._take(self._inbox.get_nowait())
+
+    def _take(self, arrival: _Arrival) -> None:
+        kind, item, what = arrival
+        if kind == "gate":
+            self._passed(item, what)
+            return
+        executor = self._flying.pop(item, None)
+        self._futures.pop(item, None)
+        self._is_alone = False
+        if item.place is not None:
+            item.place.leave()
+            item.place = None
+        if kind == "done" and isinstance(what, Done):
+            self._settle(item, what)
+        else:
+            self._lost(item, what, executor)
+
+    def _passed(self, item: Item, found: Future[Any]) -> None:
+        self._at_gate = False
+        try:
+            item.place = found.result()
+        except Exception as error:  # noqa: BLE001 (nobody went out for too long)
+            self._flying.pop(item, None)
+            self._end(item, error=error)
+            return
+        self._send(item)
+
+    def _settle(self, item: Item, done: Done) -> None:
+        item.calls += done.calls
+        error = done.error
+        if error is None:
+            self._hopeless = 0
+            self._end(item, value=done.value, is_cut=done.finish_reason == "length", done=done)
+            return
+        if self._may_pass(error) and item.attempts < self._retries:
+            item.attempts += 1
+            heapq.heappush(
+                self._delayed,
+                (time.monotonic() + self._delay(error, item), next(self._numbers), item),
+            )
+            return
+        if isinstance(error, (AuthenticationError, KeyMissing, QuotaExceeded, UnknownModel)):
+            self._hopeless += 1
+            if self._hopeless >= HOPELESS and self._over is None:
+                self._over = error
+        self._end(item, error=error)
+
+    @staticmethod
+    def _may_pass(error: Exception) -> bool:
+        return isinstance(error, ModelError) and error.retryable
+
+    def _delay(self, error: Exception, item: Item) -> float:
+        asked = getattr(error, "retry_after", None)
+        own = self._retry_delay * 2.0 ** (item.attempts - 1)
+        return float(min(asked if asked is not None else own, _LONGEST_DELAY))
+
+    def _lost(self, item: Item, error: BaseException, executor: Executor | None) -> None:
+        """Hand a row over again whose worker was lost; it may have been asked about already."""
+        item.losses += 1
+        is_broken = isinstance(error, BrokenExecutor) and executor is not None
+        if is_broken and executor is not None and not self._crew.renew(executor):
+            self._over = self._over or self._gone(error)
+        if self._over is not None:
+            self._end(item, error=self._over)
+        elif item.losses >= MOST_LOSSES:
+            self._end(item, error=self._gone(error, item.losses))
+        else:
+            self._again.append(item)
+
+    @staticmethod
+    def _gone(error: BaseException, times: int = 1) -> WorkerLost:
+        said = " ".join(str(error).split())[:300]
+        often = "" if times == 1 else f" {times} times"
+        return WorkerLost(
+            f"The worker that had this row was lost{often}: {type(error).__name__}: {said}",
+            fix="look at that machine's memory and log; the row may have been asked about.",
+        )
+
+    def _end(
+        self,
+        item: Item,
+        *,
+        value: Any = None,
+        error: Exception | None = None,
+        is_cut: bool = False,
+        done: Done | None = None,
+    ) -> None:
+        """Settle a row: what it cost is booked, and the journal knows of it before anybody."""
+        paid = self.tally.add(item.calls)
+        if self._cap is not None:
+            self._cap.book(item.expected or Decimal(0), paid)
+        if self._journal is not None and item.key:
+            if error is None:
+                reason = done.finish_reason if done is not None else ""
+                kept = self._work.kept(value)
+                self._journal.put(item.key, item.index, kept, item.calls, reason)
+            elif item.calls:
+                self._journal.put_error(item.key, item.index, error, item.calls)
+        self._ready.append(
+            Outcome(
+                index=item.index,
+                row=None if error is None else item.row,
+                value=value,
+                error=error,
+                calls=item.calls,
+                is_cut=is_cut,
+            )
+        )
+
+    def unfinished(self, *, with_untaken: bool) -> Iterator[tuple[int, Any]]:
+        """Yield the rows that came to no end, by their numbers; after a stop.
+
+        Parameters
+        ----------
+        with_untaken
+            Whether also those that were never taken.
+        """
+        items = [*self._flying, *self._again, *(entry[2] for entry in self._delayed)]
+        if self._held is not None:
+            items.append(self._held)
+        yield from ((item.index, item.row) for item in items)
+        if with_untaken:
+            yield from self._rows
+
+    # -- stopping --------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        """Give up what is on its way; what ends within moments is kept."""
+        self._crew.stop()
+        for future in list(self._futures.values()):
+            with contextlib.suppress(Exception):
+                future.cancel()
+        end = time.monotonic() + _GRACE
+        self._retries, self._cap = 0, None
+        with contextlib.suppress(queue.Empty, KeyboardInterrupt):
+            while self._flying and time.monotonic() < end:
+                kind, item, what = self._inbox.get(timeout=max(0.01, end - time.monotonic()))
+                if kind == "done" and what.error is None:
+                    self._take((kind, item, what))
+                else:
+                    self._flying.pop(item, None)
+                    self._again.append(item)
+        for item in self._flying:
+            if item.place is not None:
+                item.place.leave()
+        self.leftover += self._ready
+        self._ready.clear()

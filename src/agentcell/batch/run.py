@@ -1,0 +1,224 @@
+"""Work, rows and a plan → a `BatchResult`, or outcomes one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+from agentcell.adapters.model import Model, innermost
+from agentcell.adapters.recording import RecordingModel
+from agentcell.adapters.remote import RemoteModel
+from agentcell.batch.engine import Engine
+from agentcell.batch.executors import Crew
+from agentcell.batch.journal import Journal
+from agentcell.batch.limiting import Gate, keeps_limits
+from agentcell.batch.outcome import Outcome
+from agentcell.batch.plan import Plan
+from agentcell.batch.progress import progress_of
+from agentcell.batch.result import BatchResult, RowError
+from agentcell.batch.rows import Rows, rows_of
+from agentcell.batch.spending import Cap, Tally
+from agentcell.batch.work import Work
+from agentcell.errors import BatchStopped, Stopped
+
+_ROOM = 2
+"""Rows that may be handed over for each worker: one under way, one that waits."""
+
+_WINDOW = 8
+"""Rows that may be taken for each worker, where the order is kept."""
+
+
+def run_batch(work: Work, rows: Any, plan: Plan) -> BatchResult:
+    """Ask about every row and return all that came.
+
+    Parameters
+    ----------
+    work
+        What is done with each row.
+    rows
+        See `rows_of`.
+    plan
+        How.
+
+    Raises
+    ------
+    BatchStopped
+        If the person interrupts; its `result` holds what came until then.
+    BatchError, BudgetExceeded, KeyMissing
+        Before anything is sent.
+    """
+    found = rows_of(rows)
+    if plan.executor == "provider":
+        from agentcell.batch.provider_run import run_at_provider
+
+        return run_at_provider(work, found, plan)
+    gathered = Gathered(work, found, plan)
+    with ExitStack() as stack:
+        engine = _engine(work, found, plan, stack, ordered=False)
+        progress = progress_of(plan.progress, work.model)
+        progress.begin(found.count)
+        stack.callback(progress.end)
+        outcomes = engine.outcomes(ordered=False)
+        try:
+            for outcome in outcomes:
+                gathered.take(outcome)
+                progress.row(failed=outcome.error is not None)
+        except KeyboardInterrupt:
+            outcomes.close()  # type: ignore[attr-defined]  # it is a generator
+            gathered.stop(engine, has_count=found.count is not None)
+            raise gathered.stopped() from None
+        gathered.tally = engine.tally
+    return gathered.result()
+
+
+def iterate_batch(work: Work, rows: Any, plan: Plan) -> Iterator[Outcome]:
+    """Yield what becomes of each row; only a window of rows is in memory.
+
+    Parameters
+    ----------
+    work, rows, plan
+        See `run_batch`.
+    """
+    found = rows_of(rows)
+    with ExitStack() as stack:
+        engine = _engine(work, found, plan, stack, ordered=plan.ordered)
+        progress = progress_of(plan.progress, work.model)
+        progress.begin(found.count)
+        stack.callback(progress.end)
+        outcomes = stack.enter_context(contextlib.closing(engine.outcomes(ordered=plan.ordered)))  # type: ignore[type-var]
+        for outcome in outcomes:
+            progress.row(failed=outcome.error is not None)
+            if plan.on_row is not None:
+                plan.on_row(outcome)
+            yield outcome
+
+
+def _engine(work: Work, rows: Rows, plan: Plan, stack: ExitStack, *, ordered: bool) -> Engine:
+    journal = opened_journal(plan, stack)
+    cap = cap_of(work, plan, journal)
+    find_key(work.model)
+    is_here = plan.executor is None or isinstance(plan.executor, ThreadPoolExecutor)
+    is_exact = plan.worker_limits is None and is_here and keeps_limits(work.model)
+    crew = Crew(
+        work,
+        plan.executor,  # type: ignore[arg-type]  # "provider" goes another way
+        workers=plan.workers,
+        model_limits=plan.limits if is_exact else plan.worker_limits,
+    )
+    has_gate = plan.limits is not None and not is_exact
+    gate = Gate(plan.limits, work.model) if plan.limits is not None and has_gate else None
+    room = crew.size if gate is not None else crew.size * _ROOM
+    window = max(plan.ahead or crew.size * _WINDOW, 1)
+    return Engine(
+        work,
+        rows.each,
+        crew,
+        journal=journal,
+        cap=cap,
+        gate=gate,
+        retries=plan.retries,
+        retry_delay=plan.retry_delay,
+        room=min(room, window) if plan.ahead else room,
+        window=window if ordered else None,
+    )
+
+
+def opened_journal(plan: Plan, stack: ExitStack) -> Journal | None:
+    """Return the plan's journal, open until `stack` ends."""
+    return None if plan.journal is None else stack.enter_context(Journal(plan.journal))
+
+
+def cap_of(work: Work, plan: Plan, journal: Journal | None) -> Cap | None:
+    """Return what may be spent; what a journal's earlier runs cost is spent already."""
+    budget = plan.checked_budget()
+    if budget is None:
+        return None
+    before = Tally(work.model)
+    spent = before.add(journal.spent_calls() if journal is not None else ())
+    return Cap(budget, spent.usd, work.model)
+
+
+def find_key(model: Any) -> None:
+    """Look for the model's key before anything is sent; a person may be asked for it."""
+    if isinstance(model, RecordingModel) and model.mode == "replay":
+        return
+    inner = innermost(model) if isinstance(model, Model) else model
+    if isinstance(inner, RemoteModel):
+        inner.find_key()
+
+
+class Gathered:
+    """Takes outcomes, and makes one result of them."""
+
+    def __init__(self, work: Work, rows: Rows, plan: Plan) -> None:
+        self._work = work
+        self._rows = rows
+        self._plan = plan
+        self._values: dict[int, Any] = {}
+        self._cut: list[int] = []
+        self._resumed = 0
+        self.tally = Tally(work.model)
+
+    def take(self, outcome: Outcome) -> None:
+        """Keep what became of one row."""
+        is_error = outcome.error is not None
+        value = RowError(outcome.index, outcome.row, outcome.error) if is_error else outcome.value  # type: ignore[arg-type]
+        self._values[outcome.index] = value
+        self._resumed += outcome.is_from_journal
+        if outcome.is_cut:
+            self._cut.append(outcome.index)
+        if self._plan.on_row is not None:
+            self._plan.on_row(outcome)
+
+    def stop(self, engine: Engine, *, has_count: bool) -> None:
+        """Take what came last, and mark the rest as stopped."""
+        self.tally = engine.tally
+        for outcome in engine.leftover:
+            self.take(outcome)
+        for index, row in engine.unfinished(with_untaken=has_count):
+            self.mark_stopped(index, row)
+
+    def mark_stopped(self, index: int, row: Any) -> None:
+        """Note that a row has no answer, since the person stopped the batch."""
+        error = Stopped("before this row had an answer, as you asked.")
+        self._values.setdefault(index, RowError(index, row, error))
+
+    def stopped(self) -> BatchStopped:
+        """Return the error of a batch that was stopped, with the result until then."""
+        result = self.result()
+        answers = len(result) - len(result.failed)
+        how = "run it again with the same journal to go on"
+        if self._plan.journal is None:
+            how = (
+                "sys.last_value.result.retry() asks about the others; a journal= resumes by itself"
+            )
+        return BatchStopped(
+            f"after {answers:,} of {len(result):,} rows, as you asked; these are kept in the"
+            " error's result.",
+            fix=f"{how}.",
+            result=result,
+        )
+
+    def result(self) -> BatchResult:
+        """Return all that came, in the rows' order."""
+
+        def again(rows: Any, executor: Any = None, **options: Any) -> BatchResult:
+            chosen = self._plan.executor if executor is None else executor
+            plan = Plan.of(chosen, {**self._options(), **options})
+            return run_batch(self._work, rows, plan)
+
+        return BatchResult(
+            [self._values[index] for index in sorted(self._values)],
+            source=self._rows.source,
+            spending=self.tally.spending,
+            resumed=self._resumed,
+            cut=sorted(self._cut),
+            again=again,
+        )
+
+    def _options(self) -> dict[str, Any]:
+        names = (name for name in Plan.__dataclass_fields__ if name != "executor")
+        return {name: getattr(self._plan, name) for name in names}

@@ -1,0 +1,134 @@
+"""Calls that were paid for → what they came to; and whether one more row may be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from agentcell.adapters.events import Usage
+from agentcell.adapters.model import Model
+from agentcell.adapters.pricing import cost
+from agentcell.adapters.recording import RecordingModel
+from agentcell.batch.result import Spending, summed
+from agentcell.batch.work import Asked, Call
+from agentcell.budget import Budget, dollars, foreseen
+from agentcell.errors import BudgetExceeded
+
+_NOTHING = Decimal(0)
+
+
+class Tally:
+    """Adds up what calls came to.
+
+    Parameters
+    ----------
+    model
+        Who was asked; its prices hold, in this process.
+    processing
+        ``"batch"`` where a provider's batch service answered, which may cost less.
+    """
+
+    def __init__(self, model: Any, processing: str | None = None) -> None:
+        self._model = model
+        self._processing = processing
+        self.spending = Spending()
+
+    def add(self, calls: Iterable[Call]) -> Spending:
+        """Count calls; return what they came to."""
+        usage: Usage | None = None
+        usd, unknown, count = _NOTHING, 0, 0
+        for call in calls:
+            count += 1
+            if call.usage is not None:
+                usage = call.usage if usage is None else usage + call.usage
+            price = self._price(call)
+            if price is None:
+                unknown += 1
+            else:
+                usd += price
+        spent = Spending(usage=usage, usd=usd, unknown=unknown, calls=count)
+        self.spending = summed(self.spending, spent)
+        return spent
+
+    def _price(self, call: Call) -> Decimal | None:
+        if call.recorded is not None:
+            return Decimal(call.recorded) if call.recorded else None
+        if not isinstance(self._model, Model):
+            return None
+        found = cost(self._model, call.usage, processing=self._processing)
+        return None if found is None else found.total
+
+
+@dataclass(slots=True)
+class Cap:
+    """What a batch may spend, with what is expected of the rows that are on their way.
+
+    Parameters
+    ----------
+    budget
+        What may be spent.
+    spent
+        US dollars until now.
+    model
+        Who is asked.
+    """
+
+    budget: Budget
+    spent: Decimal
+    model: Any
+    reserved: Decimal = _NOTHING
+
+    def expected(self, asked: Asked) -> Decimal:
+        """Return what a row is expected to cost.
+
+        Raises
+        ------
+        BudgetExceeded
+            If nobody knows what the model costs.
+        """
+        messages, tools, settings = asked.messages, asked.tools, asked.settings
+        if not isinstance(self.model, Model):
+            raise self._unknown(type(self.model).__name__)
+        if isinstance(self.model, RecordingModel) and self.model.is_answered(
+            messages, tools, settings
+        ):
+            return _NOTHING
+        coming = foreseen(self.model, messages, tools, settings)
+        if coming.is_free:
+            return _NOTHING
+        if coming.cost is None:
+            raise self._unknown(self.model.name)
+        return coming.cost.expected.total
+
+    def admits(self, usd: Decimal) -> bool:
+        """Whether a row that is expected to cost `usd` may be sent; it is then on its way."""
+        if usd and self.spent + self.reserved + usd > self.budget.usd:
+            return False
+        self.reserved += usd
+        return True
+
+    def book(self, expected: Decimal, paid: Spending) -> None:
+        """Put what a row came to in the place of what was expected of it."""
+        self.reserved -= expected
+        self.spent += max(paid.usd, expected) if paid.unknown else paid.usd
+
+    def exceeded(self, usd: Decimal) -> BudgetExceeded:
+        """Return the error of a row that is not sent."""
+        return BudgetExceeded(
+            f"This row was not sent: of the batch's budget of {dollars(self.budget.usd)},"
+            f" {dollars(self.spent)} are spent, and it costs about {dollars(usd)} more.",
+            fix="give a larger budget; with a journal, finished rows are not asked about again.",
+            usd=self.budget.usd,
+            spent=self.spent,
+            expected=usd,
+        )
+
+    def _unknown(self, name: str) -> BudgetExceeded:
+        return BudgetExceeded(
+            f"What {name} costs is not known, so a batch with a budget cannot be begun.",
+            fix="say what it costs with set_price(…) or AGENTCELL_PRICES, or give no budget.",
+            usd=self.budget.usd,
+            spent=self.spent,
+        )
