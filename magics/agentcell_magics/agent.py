@@ -14,6 +14,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from agentcell.adapters.recording import RecordingModel
 from agentcell.answer import Answer
 from agentcell.errors import CellError, Stopped
+from agentcell.imaging.strip import strip
 from agentcell.session import MAIN, Request, Session
 from agentcell_magics import cards
 from agentcell_magics.approval import MODES, Approval
@@ -40,7 +41,6 @@ from agentcell_magics.saved import recall
 from agentcell_magics.sent_card import sent
 from agentcell_magics.stale_marks import stale_marks
 from agentcell_magics.status import run_command
-from agentcell_magics.strip import strip
 from agentcell_magics.turn_display import TurnDisplay
 from agentcell_magics.wording import say
 

@@ -10,6 +10,7 @@ from agentcell.adapters.events import Usage
 from agentcell.agents.exchange import ToolFinished
 from agentcell.answer import Answer
 from agentcell.assets.preview import preview
+from agentcell.imaging.strip import SHOWN_WIDTH
 from agentcell.messages import MediaMessageBlock, ToolCall, content_text
 from agentcell.safe_text import as_html, as_literal, plain
 from agentcell_magics.sources import sources
@@ -19,9 +20,6 @@ Bundle: TypeAlias = dict[str, Any]
 
 SHOWN_HEIGHT = 280
 """The tallest that a preview is shown, in CSS pixels; its picture holds up to 512 for zooming."""
-
-SHOWN_WIDTH = 360
-"""The widest that a preview is shown, in CSS pixels: it fits a phone."""
 
 _CARD = (
     "border-left:3px solid #888;padding:2px 10px;margin:4px 0;font-size:90%;line-height:1.5;"

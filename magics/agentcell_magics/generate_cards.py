@@ -16,11 +16,11 @@ from agentcell.assets.preview import preview
 from agentcell.card import NO_MATHS, QUIET, STYLE
 from agentcell.errors import AttachmentError
 from agentcell.imaging.generation import Artifact, Generation
+from agentcell.imaging.strip import SHOWN_WIDTH, strip
 from agentcell.imaging.wish import GenerationWish
 from agentcell.messages import MediaMessageBlock
 from agentcell.safe_text import as_html, as_literal, plain
-from agentcell_magics.cards import SHOWN_HEIGHT, SHOWN_WIDTH, SMALL_SIDE, Bundle
-from agentcell_magics.strip import strip
+from agentcell_magics.cards import SHOWN_HEIGHT, SMALL_SIDE, Bundle
 from agentcell_magics.wording import say, word
 
 _LARGE_SIDE = 512

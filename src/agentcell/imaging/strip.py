@@ -9,15 +9,17 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentcell.assets.preview import MAX_PREVIEW_BYTES, Preview, preview
 from agentcell.messages import MediaMessageBlock
 from agentcell.safe_text import plain
-from agentcell_magics.cards import SHOWN_WIDTH, Bundle
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+SHOWN_WIDTH = 360
+"""The widest that a preview is shown, in CSS pixels: it fits a phone."""
 
 _SIDE = 256
 """Pixels of each preview's longer side."""
@@ -32,7 +34,7 @@ _MOST_IN_A_ROW = 4
 _QUALITIES = (80, 70, 60, 50, 40, 30)
 
 
-def strip(blocks: Iterable[MediaMessageBlock]) -> tuple[Bundle, Bundle] | None:
+def strip(blocks: Iterable[MediaMessageBlock]) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Return the picture's data and metadata; None where nothing can be shown of any attachment.
 
     Parameters
