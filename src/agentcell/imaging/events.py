@@ -80,10 +80,16 @@ BackendEvent: TypeAlias = Accepted | Progressed | PartialImage | Made | Ended
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """One file is on disk, whole."""
+    """One file is on disk, whole.
+
+    `source_url` and `thumbnail_url` are where the service had it and a small copy of it, without
+    what may be a signature; empty where it named no address.
+    """
 
     path: Path
     index: int
+    source_url: str = ""
+    thumbnail_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ from agentcell.imaging.saving import (
     held,
     saved,
 )
+from agentcell.imaging.web_text import without_queries
 from agentcell.imaging.wish import GenerationWish
 
 
@@ -195,7 +196,8 @@ class Run:
                 else:
                     self._artifacts.append(made)
                     self._update(state="saving", files=[one.path for one in self._artifacts])
-                    yield Saved(made.path, index)
+                    sources = map(without_queries, (event.url, event.thumbnail_url))
+                    yield Saved(made.path, index, *sources)
 
     async def _saved(self, made: Made, index: int) -> Artifact:
         if made.data is None:
