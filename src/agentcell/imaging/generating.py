@@ -76,6 +76,11 @@ class Generator:
         return tuple(self._generations)
 
     @property
+    def access(self) -> AccessPolicy:
+        """Which local files may be read and written for it."""
+        return self._access
+
+    @property
     def folder(self) -> Path:
         """Where files lie, if nothing else is said."""
         return self._access.root / FOLDER
