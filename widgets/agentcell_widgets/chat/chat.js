@@ -55,6 +55,7 @@ function render({ model, el }) {
       retry: (view) => panel.attempt("retry", { turn: view.id }),
       branch: (view) => panel.attempt("branch", { turn: view.id }),
       edit: beginEdit,
+      focus: () => words.focus(),
     },
   });
 
@@ -151,6 +152,7 @@ function render({ model, el }) {
   async function dryRun() {
     const found = await panel.attempt("dry-run", { text: words.value });
     if (!found) return;
+    panel.say("");
     const rows = found.rows.map(([name, value]) =>
       make("tr", "", setAttributes(make("th", "", name), { scope: "row" }), make("td", "", value)),
     );

@@ -1,18 +1,20 @@
-"""Turns → the transcript as it reads anywhere: HTML, Markdown and text, with small pictures."""
+"""Turns → the transcript as it reads anywhere: HTML, Markdown, text, and a picture below it."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
-from agentcell.assets.preview import preview
 from agentcell.history.export_html import as_page
 from agentcell.history.turns import Turn
+from agentcell.imaging.strip import strip
 from agentcell.messages import MediaMessageBlock, media_blocks
 from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell.wording import say
 from agentcell_widgets.chat.views import call_text, cut, facts
-from agentcell_widgets.panel import Static
+from agentcell_widgets.panel import NO_PICTURE, Static
+
+Bundle: TypeAlias = dict[str, Any]
 
 MOST_TURNS = 40
 """Turns that the output holds: the last ones. All are in the session."""
@@ -21,8 +23,7 @@ MOST_CHARACTERS = 30_000
 """Characters of questions and answers that it holds: where there are more, fewer turns."""
 
 MOST_PICTURES = 12
-PICTURE_SIDE = 160
-"""Pixels of a picture's longer side."""
+"""Attachments that the picture below it shows: the last ones."""
 
 _LONGEST_ANSWER = 20_000
 _LONGEST_CALL = 200
@@ -50,7 +51,6 @@ def transcript(conversation: str, turns: Sequence[Turn], *, more: int = 0) -> St
     above = say("… {count} earlier turns", count=f"{more:,}") if more else ""
     if not kept and not more:
         above = say("Nothing was asked yet.")
-    pictured = _pictured(kept)
     html = [f"<p><strong>{as_html(title)}</strong></p>"]
     markdown, text = [f"**{as_literal(title)}**"], [plain(title)]
     if above:
@@ -58,13 +58,14 @@ def transcript(conversation: str, turns: Sequence[Turn], *, more: int = 0) -> St
         markdown.append(f"*{as_literal(above)}*")
         text.append(above)
     for turn in kept:
-        html += _html(turn, pictured)
+        html += _html(turn)
         markdown += _markdown(turn)
         text += _text(turn)
     return Static(
         html=f"<div {_NO_MATHS}>{''.join(html)}</div>",
         markdown="\n\n".join(markdown),
         text="\n\n".join(text),
+        picture=_pictures(kept),
     )
 
 
@@ -77,15 +78,6 @@ def _that_fit(turns: Sequence[Turn]) -> list[Turn]:
             break
         kept.append(turn)
     return kept[::-1]
-
-
-def _pictured(turns: Iterable[Turn]) -> dict[str, str]:
-    """Return which attachments are shown as pictures: by fingerprint, the turn that shows it."""
-    found: dict[str, str] = {}
-    for turn in reversed(list(turns)):
-        for block in media_blocks(turn.messages):
-            found[block.fingerprint] = turn.id  # in the end the first turn that has it
-    return dict(list(found.items())[:MOST_PICTURES])
 
 
 def _question(turn: Turn) -> str:
@@ -112,12 +104,10 @@ def _calls(turn: Turn) -> Iterator[str]:
             yield call_text(call, _LONGEST_CALL)
 
 
-def _html(turn: Turn, pictured: dict[str, str]) -> Iterator[str]:
+def _html(turn: Turn) -> Iterator[str]:
     yield f'<div dir="auto" style="{_QUESTION}">{as_html(_question(turn))}</div>'
     for block in media_blocks(turn.messages):
         tag, what = _named(block)
-        if pictured.get(block.fingerprint) == turn.id:
-            yield _picture(block)
         named = f"<strong>{as_html(tag)}</strong> {as_html(what)}"
         yield f'<div dir="auto" style="{_QUIET}">{named}</div>'
     for call in _calls(turn):
@@ -128,16 +118,10 @@ def _html(turn: Turn, pictured: dict[str, str]) -> Iterator[str]:
         yield f'<div dir="auto" style="{_QUIET}">{as_html(said)}</div>'
 
 
-def _picture(block: MediaMessageBlock) -> str:
-    shown = preview(block.asset, max_side=PICTURE_SIDE)
-    if shown is None:
-        return ""
-    data = base64.b64encode(shown.data).decode("ascii")
-    alt = as_html(f"{plain(block.tag)} {plain(shown.alt)}")
-    return (
-        f'<img src="data:{shown.mime_type};base64,{data}" width="{shown.width}"'
-        f' height="{shown.height}" alt="{alt}">'
-    )
+def _pictures(turns: Iterable[Turn]) -> tuple[Bundle, Bundle]:
+    """Return the last attachments of the turns as one picture: HTML would hold them as Base64."""
+    blocks = {block.fingerprint: block for turn in turns for block in media_blocks(turn.messages)}
+    return strip(list(blocks.values())[-MOST_PICTURES:]) or NO_PICTURE
 
 
 def _markdown(turn: Turn) -> Iterator[str]:

@@ -61,7 +61,7 @@ function insertCell(model, widget, code) {
   }
 }
 
-// The list of turns in `list`; `act` does what their buttons say.
+// The list of turns in `list`; `act` does what their buttons say, and takes the focus of what goes.
 function openTranscript(panel, { model, list, act }) {
   const { t } = panel;
   const articles = new Map();
@@ -104,6 +104,8 @@ function openTranscript(panel, { model, list, act }) {
     const each = attachments.map((one) => make("li", "", figure(one)));
     return setAttributes(make("ul", "agentcell-chat-attachments", ...each), { role: "list" });
   }
+
+  const hasFocus = (element) => element.contains(panel.root.getRootNode().activeElement);
 
   function folded(title, className, ...children) {
     return make("details", className, make("summary", "", title), ...children);
@@ -285,14 +287,23 @@ function openTranscript(panel, { model, list, act }) {
     },
     asked({ turn, ask }) {
       if (live?.turn !== turn) return;
-      for (const box of [...live.asks.children]) if (box.dataset.ask === ask) box.remove();
+      for (const box of [...live.asks.children]) {
+        if (box.dataset.ask !== ask) continue;
+        const focused = hasFocus(box);
+        box.remove();
+        if (focused) act.focus();
+      }
     },
   };
 
   function put(view) {
     const article = articleOf(view);
     const known = articles.get(view.id) ?? (live?.turn === view.id ? live.article : null);
-    if (known) known.replaceWith(article);
+    if (known) {
+      const focused = hasFocus(known);
+      known.replaceWith(article);
+      if (focused) act.focus();
+    }
     else if (live) live.article.before(article);
     else list.append(article);
     if (live?.turn === view.id) live = null;
@@ -325,8 +336,10 @@ function openTranscript(panel, { model, list, act }) {
       const wanted = new Set(order);
       for (const [id, article] of articles) {
         if (wanted.has(id)) continue;
+        const focused = hasFocus(article);
         article.remove();
         articles.delete(id);
+        if (focused) act.focus();
       }
       let next = list.firstElementChild;
       for (const id of order) {

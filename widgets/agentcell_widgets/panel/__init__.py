@@ -20,8 +20,18 @@ A panel is a folder with `__init__.py`, a `.js` and a `.css`; `Panel` is its bas
 
 from agentcell_widgets.panel.message import Message
 from agentcell_widgets.panel.source import css, esm
-from agentcell_widgets.panel.static import Static
+from agentcell_widgets.panel.static import NO_PICTURE, Static
 from agentcell_widgets.panel.uploads import Uploaded
 from agentcell_widgets.panel.widget import Panel, Payload, handles
 
-__all__ = ["Message", "Panel", "Payload", "Static", "Uploaded", "css", "esm", "handles"]
+__all__ = [
+    "NO_PICTURE",
+    "Message",
+    "Panel",
+    "Payload",
+    "Static",
+    "Uploaded",
+    "css",
+    "esm",
+    "handles",
+]

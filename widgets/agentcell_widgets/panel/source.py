@@ -15,6 +15,8 @@ _HERE = Path(__file__).parent
 _COMMENT_LINE = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_EMPTY_LINE = re.compile(r"\n{2,}")
+_RULE_BREAK = re.compile(r"(?<=[{};,])\n")
 
 
 def esm(module: str, *names: str) -> str:
@@ -40,7 +42,8 @@ def css(module: str, *names: str) -> str:
     module, names
         As for `esm`.
     """
-    return "\n".join([_shared("panel.css"), *_read(module, names)])
+    joined = "\n".join([_shared("panel.css"), *_read(module, names)])
+    return _RULE_BREAK.sub("", joined)
 
 
 def _read(module: str, names: tuple[str, ...]) -> list[str]:
@@ -53,4 +56,5 @@ def _shared(name: str) -> str:
 
 
 def _short(text: str) -> str:
-    return _INDENT.sub("", _CSS_COMMENT.sub("", _COMMENT_LINE.sub("", text)))
+    bare = _INDENT.sub("", _CSS_COMMENT.sub("", _COMMENT_LINE.sub("", text)))
+    return _EMPTY_LINE.sub("\n", bare)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from agentcell.safe_text import as_html, as_literal
 from agentcell.wording import say
@@ -33,11 +33,15 @@ class Static:
         Made safe.
     text
         Without terminal codes.
+    picture
+        Data and metadata of a picture that stands below it; `NO_PICTURE` as long as there is
+        none. None: of a panel that never has one.
     """
 
     html: str
     markdown: str
     text: str
+    picture: tuple[Bundle, Bundle] | None = None
 
     def bundle(self) -> Bundle:
         """Return it as a display's data."""
@@ -48,13 +52,20 @@ class Static:
         }
 
 
+NO_PICTURE: Final[tuple[Bundle, Bundle]] = (
+    {"text/html": '<div class="agentcell-static"></div>', "text/plain": ""},
+    {},
+)
+
+
 class StaticOutputs:
     """The outputs that tell of one panel: the panel itself, and its content in words."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._handles: deque[tuple[Any, Any]] = deque(maxlen=_MOST_SHOWN)
+        self._handles: deque[tuple[Any, Any, Any]] = deque(maxlen=_MOST_SHOWN)
         self._last: Bundle = {}
+        self._last_picture: tuple[Bundle, Bundle] | None = None
 
     def show(self, view: Bundle, metadata: Bundle, static: Static) -> None:
         """Display the panel, and its content below it.
@@ -69,29 +80,42 @@ class StaticOutputs:
         from IPython.display import display
 
         with self._lock:
-            self._last = static.bundle()
+            self._last, self._last_picture = static.bundle(), static.picture
             options = {"raw": True, "display_id": True}
             live = display(view, metadata=metadata, **options)
             below = display(self._last, **options)
+            pictured = None
+            if static.picture is not None:
+                data, facts = static.picture
+                pictured = display(data, metadata=facts, **options)
             if live is not None and below is not None:
-                self._handles.append((live, below))
+                self._handles.append((live, below, pictured))
 
     def update(self, static: Static) -> None:
         """Let the outputs hold what the panel shows now; nothing is sent if they do."""
         bundle = static.bundle()
         with self._lock:
-            if not self._handles or bundle == self._last:
-                return
-            self._last = bundle
-            for _, below in self._handles:
-                below.update(bundle, raw=True)
+            if self._handles and bundle != self._last:
+                self._last = bundle
+                for _, below, _ in self._handles:
+                    below.update(bundle, raw=True)
+            if (
+                self._handles
+                and static.picture is not None
+                and static.picture != self._last_picture
+            ):
+                self._last_picture = static.picture
+                data, facts = static.picture
+                for *_, pictured in self._handles:
+                    if pictured is not None:
+                        pictured.update(data, metadata=facts, raw=True)
 
     def close(self, title: str, static: Static) -> None:
         """Put a line in the panel's own place; the content below it stays."""
         self.update(static)
         line = closed_line(title)
         with self._lock:
-            for live, _ in self._handles:
+            for live, *_ in self._handles:
                 live.update(line, raw=True)
             self._handles.clear()
 
