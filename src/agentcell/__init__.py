@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
         is_image_tool_gated,
     )
     from agentcell.imaging.guidance import ImagePromptOptions, render_image_prompt_guidance
+    from agentcell.imaging.hosted.service import MediaService
+    from agentcell.imaging.media_tools import build_media_tools, media_resume
     from agentcell.messages import MediaMessageBlock, TextMessageBlock
     from agentcell.modality import FieldModality
     from agentcell.prompts.fields import FieldSpec
@@ -74,6 +76,7 @@ _WHERE = {
     "LocalModel": "agentcell.adapters.local",
     "McpServer": "agentcell.agents.mcp",
     "MediaMessageBlock": "agentcell.messages",
+    "MediaService": "agentcell.imaging.hosted.service",
     "Model": "agentcell.adapters.model",
     "ModelCapabilities": "agentcell.adapters.model",
     "ModelResponseType": "agentcell.adapters.events",
@@ -90,10 +93,12 @@ _WHERE = {
     "SingleAgent": "agentcell.agents.single",
     "Skill": "agentcell.prompts.skill",
     "TextMessageBlock": "agentcell.messages",
+    "build_media_tools": "agentcell.imaging.media_tools",
     "image_specs": "agentcell.imaging.contract",
     "is_image_tool_gated": "agentcell.imaging.contract",
     "load_skill": "agentcell.prompts.skill",
     "load_skills": "agentcell.prompts.skill",
+    "media_resume": "agentcell.imaging.media_tools",
     "render_image_prompt_guidance": "agentcell.imaging.guidance",
     "set_price": "agentcell.adapters.pricing",
     "tool": "agentcell.agents.tools",
@@ -122,6 +127,7 @@ __all__ = [
     "LocalModel",
     "McpServer",
     "MediaMessageBlock",
+    "MediaService",
     "Model",
     "ModelCapabilities",
     "ModelResponseType",
@@ -138,11 +144,13 @@ __all__ = [
     "SingleAgent",
     "Skill",
     "TextMessageBlock",
+    "build_media_tools",
     "image_specs",
     "is_image_tool_gated",
     "load_ipython_extension",
     "load_skill",
     "load_skills",
+    "media_resume",
     "render_image_prompt_guidance",
     "set_price",
     "tool",
