@@ -24,11 +24,13 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.agents.agent import Agent
     from agentcell.agents.graph.root import RootGraph
     from agentcell.agents.graph.template import Factory, NodeTemplate, Shared
+    from agentcell.agents.mapping import ask_each
     from agentcell.agents.mcp import McpServer
     from agentcell.agents.single import SingleAgent
     from agentcell.agents.tools import tool
     from agentcell.answer import Answer
     from agentcell.assets.asset import ImageAsset, PdfAsset
+    from agentcell.batch.result import BatchResult, RowError
     from agentcell.budget import Budget
     from agentcell.errors import AgentcellError
     from agentcell.history.memory import HistoryMemory
@@ -58,6 +60,7 @@ _WHERE = {
     "AgentcellError": "agentcell.errors",
     "Answer": "agentcell.answer",
     "AnthropicModel": "agentcell.adapters.anthropic",
+    "BatchResult": "agentcell.batch.result",
     "Budget": "agentcell.budget",
     "Factory": "agentcell.agents.graph.template",
     "FieldModality": "agentcell.modality",
@@ -87,12 +90,14 @@ _WHERE = {
     "RateLimits": "agentcell.adapters.rate_limits",
     "RecordingModel": "agentcell.adapters.recording",
     "RootGraph": "agentcell.agents.graph.root",
+    "RowError": "agentcell.batch.result",
     "Session": "agentcell.session",
     "Shared": "agentcell.agents.graph.template",
     "SimplePrompt": "agentcell.prompts.simple_prompt",
     "SingleAgent": "agentcell.agents.single",
     "Skill": "agentcell.prompts.skill",
     "TextMessageBlock": "agentcell.messages",
+    "ask_each": "agentcell.agents.mapping",
     "build_media_tools": "agentcell.imaging.media_tools",
     "image_specs": "agentcell.imaging.contract",
     "is_image_tool_gated": "agentcell.imaging.contract",
@@ -109,6 +114,7 @@ __all__ = [
     "AgentcellError",
     "Answer",
     "AnthropicModel",
+    "BatchResult",
     "Budget",
     "Factory",
     "FieldModality",
@@ -138,12 +144,14 @@ __all__ = [
     "RateLimits",
     "RecordingModel",
     "RootGraph",
+    "RowError",
     "Session",
     "Shared",
     "SimplePrompt",
     "SingleAgent",
     "Skill",
     "TextMessageBlock",
+    "ask_each",
     "build_media_tools",
     "image_specs",
     "is_image_tool_gated",
