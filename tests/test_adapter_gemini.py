@@ -71,7 +71,7 @@ def test_texts_go_out_and_those_of_the_system_before_the_conversation() -> None:
     )
 
     assert body == {
-        "systemInstruction": {"parts": [{"text": "Be brief."}, {"text": "Be kind."}]},
+        "systemInstruction": {"parts": [{"text": "Be brief.\n\nBe kind."}]},
         "contents": [
             {"role": "user", "parts": [{"text": "One"}, {"text": "Two"}]},
             {"role": "model", "parts": [{"text": "Three"}]},
@@ -176,12 +176,12 @@ def test_results_of_one_answers_calls_are_one_content_with_their_media() -> None
     roles = [content["role"] for content in body["contents"]]
     assert roles == ["user", "model", "user", "user"]
     first, second = (part["functionResponse"] for part in body["contents"][2]["parts"])
-    assert (first["id"], first["name"], first["response"]) == ("a", "look", {"output": "here"})
+    assert (first["id"], first["name"], first["response"]) == ("a", "look", {"result": "here"})
     assert [part["inlineData"]["mimeType"] for part in first["parts"]] == [
         "image/png",
         "application/pdf",
     ]
-    assert second == {"id": "b", "name": "read", "response": {"output": ""}}
+    assert second == {"id": "b", "name": "read", "response": {"result": ""}}
 
 
 def test_a_result_says_its_tools_name_or_is_refused() -> None:

@@ -147,6 +147,10 @@ class AttachmentError(AgentcellError, ValueError):
     """A file cannot be used: missing, damaged, too large, or of another type."""
 
 
+class AttachmentWarning(UserWarning):
+    """A file goes out otherwise than it was given: the service takes none of its kind."""
+
+
 class ToolError(AgentcellError):
     """A tool cannot be called as asked."""
 

@@ -201,6 +201,8 @@ def _tool_result(turn: Turn, ids: _CallIds, *, citations: bool) -> dict[str, Any
         only = content[0]
         is_text = len(content) == 1 and only["type"] == "text"
         result["content"] = only["text"] if is_text else content
+    if turn.is_error:
+        result["is_error"] = True
     return result
 
 

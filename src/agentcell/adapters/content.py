@@ -71,6 +71,7 @@ def _turn(message: object, number: int, model: Model) -> Turn:
         opaque=tuple(message.get("opaque") or ()) if role == "assistant" else (),
         call_id=call_id if role == "tool" else "",
         name=name if role == "tool" and isinstance(name, str) else "",
+        is_error=role == "tool" and message.get("is_error") is True,
     )
 
 
@@ -117,7 +118,9 @@ def _part(  # noqa: PLR0911 (one for each kind)
     kind = block.get("type") if isinstance(block, Mapping) else type(block).__name__
     raise Unsupported(
         f"{model.name} cannot take a part of type {_short(kind)}, in message {number} ({role}).",
-        fix="use text, image_url or file parts, or agentcell's own blocks.",
+        fix="write down what is said in it, and send that text."
+        if kind == "input_audio"
+        else "use text, image_url or file parts, or agentcell's own blocks.",
         provider=model.provider,
         model=model.model_name,
     )

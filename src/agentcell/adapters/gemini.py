@@ -25,7 +25,9 @@ from agentcell.adapters.gemini_address import versioned
 from agentcell.adapters.gemini_decoder import GeminiDecoder
 from agentcell.adapters.gemini_encoder import encode
 from agentcell.adapters.gemini_settings import instead_of, is_older
+from agentcell.adapters.gif import CHOICES, GifImages, without_gifs
 from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.request import read_request
 from agentcell.adapters.transport import post, refusal
@@ -46,6 +48,9 @@ class GeminiModel(GeminiUploads):
         See `RemoteModel`, and `UploadsFiles` for ``upload``. The key comes from
         ``GOOGLE_API_KEY``, else from ``GEMINI_API_KEY``; the address, with or without a
         version, from ``GOOGLE_GEMINI_BASE_URL``.
+    gif_images
+        The service reads no GIF. ``first_frame``: that goes out as PNG, with an
+        `AttachmentWarning`. ``refuse``: it is an error before any request.
 
     Notes
     -----
@@ -60,6 +65,20 @@ class GeminiModel(GeminiUploads):
     key_variables = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
     url_variable = "GOOGLE_GEMINI_BASE_URL"
     default_url = "https://generativelanguage.googleapis.com"
+
+    def __init__(
+        self,
+        model_name: str,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        gif_images: GifImages = "first_frame",
+        **options: Any,
+    ) -> None:
+        super().__init__(model_name, api_key, base_url, **options)
+        if gif_images not in CHOICES:
+            raise ValueError(f"gif_images is {gif_images!r}; one of {CHOICES} was expected")
+        self.gif_images = gif_images
 
     def default_capabilities(self) -> ModelCapabilities:
         """Images and PDFs from anywhere, with a question or in a tool's result.
@@ -81,8 +100,21 @@ class GeminiModel(GeminiUploads):
         settings: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the body of the request. Nothing is sent."""
+        messages = without_gifs(messages, self, self.media_limits, self.gif_images)
         request = read_request(self, messages, tools, settings, instead_of(self.model_name))
         return encode(request, files_at=without_query(versioned(self.base_url)))
+
+    def ready(self, messages: list[Message], **options: Any) -> Outgoing:
+        """Return `messages` with attachments as this model takes them. Nothing is sent.
+
+        Parameters
+        ----------
+        messages, options
+            See `Model.ready`.
+        """
+        if self.gif_images == "refuse":  # before they are converted with all others
+            without_gifs(messages, self, self.media_limits, "refuse")
+        return super().ready(messages, **options)
 
     def decoder(self, origin: Origin) -> GeminiDecoder:
         """Return a decoder for one answer."""

@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from agentcell.adapters.data_url import media_base64
 from agentcell.adapters.gemini_decoder import OPAQUE, SEALS
 from agentcell.adapters.gemini_settings import generation_config, is_older, resolution
+from agentcell.adapters.json_object import json_object
 from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool
 from agentcell.adapters.segments import kept_items, split_text
@@ -50,8 +51,8 @@ def encode(request: Request, *, files_at: str) -> dict[str, Any]:
         )
     body: dict[str, Any] = {"contents": contents}
     systems = [turn for turn in request.turns if turn.role in {"system", "developer"}]
-    if system := [_text(p) for turn in systems for p in turn.parts if isinstance(p, Text)]:
-        body["systemInstruction"] = {"parts": system}
+    if system := "\n\n".join(p.text for t in systems for p in t.parts if isinstance(p, Text)):
+        body["systemInstruction"] = {"parts": [{"text": system}]}
     if request.tools:
         body["tools"] = _tools(request.tools)
     if mode := _calling(settings.tool_choice, request.tools, asked):
@@ -70,26 +71,29 @@ class _Contents:
         self._calls: dict[str, tuple[str, str]] = {}
 
     def contents(self) -> Iterator[dict[str, Any]]:
-        """Yield one content for each message; the results of one answer's calls are one."""
-        results: list[dict[str, Any]] = []
+        """Yield the conversation; what one side says in a row is one content.
+
+        The results of one answer's calls are one of their own: the service counts them against
+        the calls before them. A message that says nothing is left out.
+        """
+        last: tuple[str, list[dict[str, Any]]] = ("", [])
         for turn in self._request.turns:
-            if turn.role == "tool":
-                results.append(self._result(turn))
-                continue
-            if results:
-                yield {"role": "user", "parts": results}
-                results = []
             match turn.role:
                 case "assistant":
-                    role, parts = "model", list(self._answer(turn))
+                    side, parts = "model", list(self._answer(turn))
                 case "user":
-                    role, parts = "user", [self._part(part) for part in turn.parts]
+                    side, parts = "user", [self._part(part) for part in turn.parts]
+                case "tool":
+                    side, parts = "results", [self._result(turn)]
                 case _:
                     continue
-            if parts:
-                yield {"role": role, "parts": parts}
-        if results:
-            yield {"role": "user", "parts": results}
+            if not parts:
+                continue
+            if side != last[0]:
+                yield from _content(*last)
+                last = (side, [])
+            last[1].extend(parts)
+        yield from _content(*last)
 
     def _answer(self, turn: Turn) -> Iterator[dict[str, Any]]:
         """Yield an earlier answer's parts in the order in which they came, with their seals.
@@ -143,7 +147,7 @@ class _Contents:
                 model=self._request.model,
             )
         own_id = {"id": call_id} if call_id else {}
-        response: dict[str, Any] = {**own_id, "name": name, "response": {"output": turn.text}}
+        response: dict[str, Any] = {**own_id, "name": name, "response": _told(turn)}
         if turn.media:
             response["parts"] = [self._part(media) for media in turn.media]
         return {"functionResponse": response}
@@ -167,6 +171,23 @@ class _Contents:
             return {"fileData": {**kind, "fileUri": uri}}
         mime_type, data = media_base64(part)
         return {"inlineData": {"mimeType": mime_type, "data": data}}
+
+
+def _content(side: str, parts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    if parts:
+        yield {"role": "model" if side == "model" else "user", "parts": parts}
+
+
+def _told(turn: Turn) -> dict[str, Any]:
+    """Return a tool's result as the object that the service wants.
+
+    A result that is a JSON object is that object, any other text its ``result``; what went wrong
+    is an ``error``.
+    """
+    if turn.is_error or turn.text.startswith("Error: "):
+        return {"error": turn.text.removeprefix("Error: ")}
+    found = json_object(turn.text)
+    return {"result": turn.text} if found is None else found
 
 
 def _file_uri(file_id: str, files_at: str) -> str:

@@ -90,6 +90,8 @@ class Turn:
     """For a tool's result: the call that it answers."""
     name: str = ""
     """For a tool's result: the tool's name, where the message says it."""
+    is_error: bool = False
+    """For a tool's result: whether the call failed, where the message says so."""
 
     @property
     def text(self) -> str:

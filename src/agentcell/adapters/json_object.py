@@ -1,0 +1,42 @@
+"""A text → the JSON object that it is, and nothing else; None for any other text."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """Return the object in `text`; None if it is none, or says more than JSON can.
+
+    A text with a key twice, or with a number that is none, would be another one written again.
+    """
+    stripped = text.strip()
+    if not (stripped.startswith("{") and stripped.endswith("}")):
+        return None
+    try:
+        value = json.loads(
+            stripped, object_pairs_hook=_once, parse_constant=_refused, parse_float=_finite
+        )
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _refused(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        _refused(text)
+    return number
