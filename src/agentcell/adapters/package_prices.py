@@ -44,6 +44,7 @@ class Counts:
     written_hour: int
     output: int
     output_images: int
+    input_images: int = 0
 
     @classmethod
     def of(cls, usage: Usage | None) -> Counts | None:
@@ -57,12 +58,14 @@ class Counts:
             written_hour=usage.hour_cache_write_tokens or 0,
             output=usage.output_tokens,
             output_images=usage.image_output_tokens or 0,
+            input_images=usage.image_tokens or 0,
         )
         is_sound = (
             all(isinstance(count, int) and count >= 0 for count in counts._all())
             and counts.cached + counts.written <= counts.input
             and counts.written_hour <= counts.written
             and counts.output_images <= counts.output
+            and counts.input_images <= counts.input
         )
         return counts if is_sound else None
 
@@ -113,8 +116,13 @@ def dollars(
             return None  # a provider of a like name
         if any(not _has_variant(found.model, key, tier) for key, tier in context.items()):
             return None
-        if getattr(found.model_price, "output_image_mtok", None) is not None:
-            found = priced(output_image_tokens=counts.output_images)
+        apart = {
+            f"{side}_image_tokens": count
+            for side, count in (("input", counts.input_images), ("output", counts.output_images))
+            if getattr(found.model_price, f"{side}_image_mtok", None) is not None
+        }
+        if apart:
+            found = priced(**apart)
     except (LookupError, ValueError, TypeError, AttributeError):
         return None
     rates = found.model_price

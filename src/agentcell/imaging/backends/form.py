@@ -1,0 +1,84 @@
+"""Fields and files → the body of a form (multipart/form-data), read from disk as it goes out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentcell.adapters.body import READ_BYTES, Body
+from agentcell.assets.asset import MediaAsset
+from agentcell.assets.content import Content
+from agentcell.assets.sniff import EXTENSIONS
+from agentcell.errors import AttachmentError
+
+
+@dataclass(frozen=True, slots=True)
+class FormBody(Body):
+    """A body whose contents go out as they are, not as base64."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How long it is on the wire."""
+        return sum(
+            len(piece) if isinstance(piece, bytes) else piece.size_bytes for piece in self.pieces
+        )
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield it from its start, in chunks.
+
+        Raises
+        ------
+        AttachmentError
+            If a file is no longer what it was when it was attached.
+        """
+        for piece in self.pieces:
+            if isinstance(piece, bytes):
+                yield piece
+            else:
+                yield from _read(piece)
+
+
+def form_of(
+    fields: Mapping[str, str], files: Sequence[tuple[str, MediaAsset]]
+) -> tuple[FormBody, str]:
+    """Return a form's body and its content type.
+
+    Parameters
+    ----------
+    fields
+        Texts, by name.
+    files
+        Names, and what is sent under them; a name may come several times.
+    """
+    boundary = f"agentcell-{secrets.token_hex(16)}"
+    pieces: list[bytes | Content] = []
+    for name, value in fields.items():
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
+        pieces.append(f"{head}{value}\r\n".encode("utf-8", "replace"))
+    for number, (name, asset) in enumerate(files):
+        # A name of our own: what a file is called is nobody's business there.
+        filename = f"image-{number}.{EXTENSIONS[asset.mime_type]}"
+        disposition = f'form-data; name="{name}"; filename="{filename}"'
+        head = (
+            f"--{boundary}\r\nContent-Disposition: {disposition}\r\n"
+            f"Content-Type: {asset.mime_type}\r\n\r\n"
+        )
+        pieces += [head.encode(), asset.content, b"\r\n"]
+    pieces.append(f"--{boundary}--\r\n".encode())
+    return FormBody(tuple(pieces)), f"multipart/form-data; boundary={boundary}"
+
+
+def _read(content: Content) -> Iterator[bytes]:
+    left = content.size_bytes
+    with content.open() as source:
+        while left > 0:
+            piece = source.read(min(READ_BYTES, left))
+            left -= len(piece)
+            if not piece or (left <= 0 and not content.is_unchanged(source)):
+                raise AttachmentError(
+                    f"The copy of a picture of {content.size_bytes:,} bytes was changed while it"
+                    " was sent.",
+                    fix="attach the file again.",
+                )
+            yield piece
