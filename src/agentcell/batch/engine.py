@@ -94,6 +94,7 @@ class Engine:
         window: int | None,
     ) -> None:
         self._work = work
+        self._looks_first = any(part is not None for part in (journal, cap, gate))
         self._rows = enumerate(rows)
         self._crew = crew
         self._journal = journal
@@ -213,7 +214,7 @@ class Engine:
     def _begin(self, item: Item) -> bool:
         """Send a row, or settle it without; False: it must wait until another has ended."""
         try:
-            if item.asked is None and (self._journal or self._cap or self._gate):
+            if item.asked is None and self._looks_first:
                 item.asked = self._work.asked(item.row)
             if self._is_known(item):
                 return True

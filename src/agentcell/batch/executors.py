@@ -180,7 +180,9 @@ def _dumped(value: Any, what: str, who: str) -> bytes:
     """Pickle a value; functions of a notebook by what they are, not by where they stand."""
     dumps: Callable[[Any], bytes] = pickle.dumps
     with contextlib.suppress(ImportError):
-        from cloudpickle import dumps
+        import cloudpickle
+
+        dumps = cloudpickle.dumps
     try:
         return dumps(value)
     except Exception as error:

@@ -258,9 +258,10 @@ def _written(call: Call) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if call.usage is not None:
         counts = {name: getattr(call.usage, name) for name in _COUNTS}
-        said["usage"] = {
-            name: value for name, value in counts.items() if value not in (None, False)
-        }
+        known = {name: value for name, value in counts.items() if value is not None}
+        if not known["estimated"]:
+            del known["estimated"]
+        said["usage"] = known
     if call.recorded is not None:
         said["cost"] = call.recorded
     return said

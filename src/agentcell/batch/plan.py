@@ -107,7 +107,7 @@ class Plan:
             value = getattr(self, name)
             if value is not None and not isinstance(value, RateLimits):
                 raise BatchError(
-                    f"{name} is {str(value)[:60]!r}; RateLimits(…) was expected.",
+                    f"{name} is {repr(value)[:60]}; RateLimits(…) was expected.",
                     fix=f"give for example {name}=RateLimits(requests_per_minute=500).",
                 )
         if isinstance(self.executor, str) and self.executor != "provider":
@@ -156,6 +156,6 @@ def _check(name: str, value: Any, least: int, *, whole: bool = False) -> None:
     if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
         noun = "a whole number" if whole else "a number"
         raise BatchError(
-            f"{name} is {str(value)[:40]!r}; {noun}, at least {least}, was expected.",
+            f"{name} is {repr(value)[:40]}; {noun}, at least {least}, was expected.",
             fix=f"set {name} to {least} or more.",
         )

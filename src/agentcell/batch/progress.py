@@ -120,7 +120,7 @@ def progress_of(wanted: Any, model: Any) -> Progress:
 def _in_notebook() -> bool:
     """Whether this runs in a kernel: its own displays can be updated, and are saved."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None  # type: ignore[attr-defined]
+    shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
 
 

@@ -1,0 +1,661 @@
+"""Many rows on threads: order, errors as values, retries, limits, budgets, interrupts."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pydantic
+import pytest
+
+import agentcell
+from agentcell import Agent, HistoryMemory, LegacyOpenAIModel, RateLimits
+from agentcell.adapters.events import Usage
+from agentcell.adapters.pricing import set_price
+from agentcell.adapters.recording import RecordingModel
+from agentcell.batch import BatchResult, RowError
+from agentcell.errors import (
+    AgentcellError,
+    AnswerError,
+    AuthenticationError,
+    BatchError,
+    BatchStopped,
+    BudgetExceeded,
+    FieldError,
+    KeyMissing,
+    Overloaded,
+    ServiceError,
+    Stopped,
+)
+from agentcell.testing import ChatServer, FakeModel, Reply, failure
+from batch_kit import Rows, agent, answers, refused, rows
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer(Rows()) as server:
+        yield server
+
+
+@pytest.fixture
+def priced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The model's answers cost a dollar each: 7 tokens out."""
+    file = tmp_path / "prices.json"
+    file.write_text(
+        json.dumps({"openai-chat/m": {"input": 0, "output": 1_000_000 / 7}}), encoding="utf-8"
+    )
+    monkeypatch.setenv("AGENTCELL_PRICES", str(file))
+
+
+# -- rows and results ----------------------------------------------------------------------------
+
+
+def test_answers_come_in_the_order_of_the_rows_though_the_first_is_the_slowest() -> None:
+    first = lambda number, _: Reply("answer 0", delay=0.1) if number == 0 else None  # noqa: E731
+    with ChatServer(Rows(first)) as server:
+        result = agent(server).map(rows(40), workers=16)
+
+    assert list(result) == answers(40)
+    assert isinstance(result, BatchResult)
+    assert result.failed == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        rows(5),
+        tuple(rows(5)),
+        iter(rows(5)),
+        (one for one in rows(5)),
+        pd.DataFrame({"n": range(5)}),
+        pd.DataFrame({"n": range(5)}, index=list("abcde")),
+    ],
+    ids=["list", "tuple", "iterator", "generator", "frame", "frame with an index"],
+)
+def test_rows_come_from_anything_that_holds_them(server: ChatServer, given: Any) -> None:
+    assert list(agent(server).map(given)) == answers(5)
+
+
+@pytest.mark.parametrize("given", ["text", b"bytes", {"n": 1}, 7, None])
+def test_what_holds_no_rows_is_refused_before_anything_is_sent(
+    server: ChatServer, given: Any
+) -> None:
+    with pytest.raises(BatchError, match="a list of mappings, a DataFrame"):
+        agent(server).map(given)
+
+    assert server.requests == []
+
+
+def test_no_rows_give_an_empty_result(server: ChatServer) -> None:
+    result = agent(server).map([])
+
+    assert (list(result), result.usage, result.cost) == ([], None, Decimal(0))
+    assert list(result.frame().columns) == ["error"]
+
+
+def test_a_row_that_fails_is_a_value_with_the_row_and_the_error() -> None:
+    with ChatServer(Rows(refused(400, numbers={1}))) as server:
+        result = agent(server).map([{"n": 0}, {"n": 1}, {"n": print}, "no mapping"])
+
+    good, refused_, missing, odd = result
+    assert good == {"answer": "answer 0"}
+    assert isinstance(refused_, RowError)
+    assert (refused_.index, refused_.row, type(refused_.error).__name__) == (
+        1,
+        {"n": 1},
+        "BadRequest",
+    )
+    assert isinstance(missing.error, FieldError)
+    assert isinstance(odd.error, FieldError)
+    assert result.failed == [refused_, missing, odd]
+    assert len(server.requests) == 2, "the others were never sent"
+
+
+def test_a_frame_has_the_rows_columns_the_answers_and_the_errors() -> None:
+    said = '{"sum": "12.50", "n": "one"}'
+    wrong = lambda number, _: failure(400, "not this one") if number == 2 else said  # noqa: E731
+    frame = pd.DataFrame({"n": [1, 2], "kept": ["a", "b"]}, index=[10, 20])
+    with ChatServer(Rows(wrong)) as server:
+        result = agent(server, push_keys={"sum": "the sum", "n": "a number"}).map(frame)
+
+    made = result.frame()
+    assert list(made.columns) == ["n", "kept", "sum", "n_answer", "error"]
+    assert list(made.index) == [10, 20]
+    assert list(made["sum"])[0] == "12.50"
+    assert pd.isna(made["sum"][20])
+    assert "not this one" in made["error"][20]
+    assert list(frame.columns) == ["n", "kept"], "the rows' own frame stays as it was"
+
+
+def test_a_frames_empty_cells_are_inputs_that_are_not_given() -> None:
+    model = FakeModel("yes")
+    asker = Agent("a", model=model, pull_keys={"word": "a word", "note": "TEXT?:a note"})
+    frame = pd.DataFrame({"word": ["x", "y"], "note": ["one", None], "number": [1.5, float("nan")]})
+
+    asker.map(frame, workers=1)
+
+    second = str(model.requests[1].messages[-1]["content"])
+    assert "nan" not in second.lower()
+    assert "None" not in second
+
+
+class Total(pydantic.BaseModel):
+    total: float
+    currency: str
+
+
+def test_ask_each_needs_no_agent_and_makes_columns_of_a_schema() -> None:
+    model = FakeModel('{"total": 3.5, "currency": "EUR"}')
+
+    result = agentcell.ask_each(
+        model, "What is on {text}? {unknown}", pd.DataFrame({"text": ["a", None]}), schema=Total
+    )
+
+    assert list(result) == [Total(total=3.5, currency="EUR")] * 2
+    assert list(result.frame()["currency"]) == ["EUR", "EUR"]
+    asked = sorted(str(one.messages[-1]["content"]).split("\n")[0] for one in model.requests)
+    assert asked == ["What is on ? {unknown}", "What is on a? {unknown}"]
+
+
+def test_the_frame_of_plain_answers_has_a_column_answer() -> None:
+    result = agentcell.ask_each(FakeModel("yes"), "{a}?", [{"a": 1}, {"a": 2}])
+
+    assert result.frame().to_dict("list") == {
+        "a": [1, 2],
+        "answer": ["yes"] * 2,
+        "error": [None] * 2,
+    }
+
+
+def test_no_row_sees_another_and_none_is_remembered() -> None:
+    memory = HistoryMemory()
+    memory.insert("user", "Earlier.")
+    memory.insert("assistant", "So it was.")
+    model = FakeModel("yes")
+
+    Agent("a", model=model, memories=memory, pull_keys={"n": "n"}).map(rows(3), workers=1)
+
+    assert [len(one.messages) for one in model.requests] == [4, 4, 4] or [
+        len(one.messages) for one in model.requests
+    ] == [3, 3, 3]
+    assert len(memory.get_messages()) == 2
+
+
+def test_usage_is_the_sum_of_all_calls_also_of_answers_that_were_no_use() -> None:
+    model = FakeModel(Reply("no object", usage=(10, 1)))
+    asker = Agent("a", model=model, pull_keys={"n": "n"}, push_keys={"x": "x"}, max_retries=2)
+
+    result = asker.map(rows(3))
+
+    assert all(isinstance(one.error, AnswerError) for one in result.failed)
+    assert result.spending.calls == 6
+    assert result.usage is not None
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (60, 6)
+
+
+def test_a_cost_that_nobody_knows_is_none_and_never_zero(server: ChatServer) -> None:
+    model = LegacyOpenAIModel("m", api_key="sk-a", base_url=server.url)
+
+    assert agent(server, model=model).map(rows(2)).cost is None
+
+
+def test_cost_is_the_sum_of_all_rows(server: ChatServer, priced: None) -> None:
+    result = agent(server).map(rows(3))
+
+    assert result.cost is not None
+    assert round(result.cost, 6) == 3
+
+
+def test_a_result_says_in_a_line_how_it_went(server: ChatServer, priced: None) -> None:
+    assert repr(agent(server).map(rows(3))) == (
+        "BatchResult(3 rows, 0 failed, 33 + 21 tokens, $3.00)"
+    )
+
+
+# -- retries -------------------------------------------------------------------------------------
+
+
+def test_only_rows_that_failed_for_what_may_pass_are_sent_again() -> None:
+    said = Rows(
+        lambda n, count: failure(529 if n == 1 else 400) if n in {1, 2} and count < 3 else None
+    )
+    with ChatServer(said) as server:
+        result = agent(server).map(rows(4), retries=2, retry_delay=0.01)
+
+    assert [type(one).__name__ for one in result] == ["dict", "dict", "RowError", "dict"]
+    assert dict(said.asked) == {0: 1, 1: 3, 2: 1, 3: 1}
+
+
+def test_a_row_that_stays_wrong_is_an_error_after_its_retries() -> None:
+    said = Rows(refused(503, numbers={1}))
+    with ChatServer(said) as server:
+        result = agent(server).map(rows(2), retries=1, retry_delay=0.01)
+
+    assert isinstance(result[1].error, ServiceError)
+    assert said.asked[1] == 2
+
+
+def test_retry_asks_about_the_failed_rows_only() -> None:
+    said = Rows(refused(400, numbers={1, 3}, times=1))
+    with ChatServer(said) as server:
+        first = agent(server).map(rows(5))
+        again = first.retry()
+
+    assert [one.index for one in first.failed] == [1, 3]
+    assert list(again) == answers(5)
+    assert dict(said.asked) == {0: 1, 1: 2, 2: 1, 3: 2, 4: 1}
+    assert again.spending.calls == 5, "what failed with 400 was never answered"
+
+
+def test_a_retry_that_fails_again_keeps_the_rows_own_number() -> None:
+    with ChatServer(Rows(refused(400, numbers={3}))) as server:
+        again = agent(server).map(rows(5)).retry()
+
+    assert [(one.index, one.row) for one in again.failed] == [(3, {"n": 3})]
+
+
+def test_a_result_without_failures_asks_nobody_again(server: ChatServer) -> None:
+    result = agent(server).map(rows(2))
+
+    assert result.retry() is result
+
+
+def test_a_refused_key_ends_the_batch_after_a_few_rows() -> None:
+    said = Rows(refused(401, numbers=set(range(500))))
+    with ChatServer(said) as server:
+        result = agent(server).map(rows(500), workers=2)
+
+    assert all(isinstance(one.error, AuthenticationError) for one in result)
+    assert len(result) == 500
+    assert sum(said.asked.values()) < 20
+
+
+def test_a_missing_key_is_said_before_any_row_is_taken() -> None:
+    taken: list[int] = []
+
+    def each() -> Iterator[dict[str, int]]:
+        for number in range(3):
+            taken.append(number)
+            yield {"n": number}
+
+    asker = Agent("a", model=LegacyOpenAIModel("m"), pull_keys={"n": "n"})
+    with pytest.raises(KeyMissing):
+        asker.map(each())
+
+    assert taken == []
+
+
+# -- iterators -----------------------------------------------------------------------------------
+
+
+def test_imap_takes_only_a_window_of_rows_ahead(server: ChatServer) -> None:
+    taken = itertools.count()
+    latest = 0
+
+    def each() -> Iterator[dict[str, int]]:
+        nonlocal latest
+        for latest in taken:
+            yield {"n": latest}
+
+    found = agent(server).imap(each(), workers=4, ahead=6)
+    got = [next(found) for _ in range(50)]
+    found.close()  # type: ignore[attr-defined]
+
+    assert got == answers(50)
+    assert latest <= 50 + 6, "endless rows are no trouble"
+
+
+def test_imap_gives_answers_as_they_come_where_no_order_is_wanted() -> None:
+    slow = lambda number, _: Reply("answer 0", stall=-1) if number == 0 else None  # noqa: E731
+    with ChatServer(Rows(slow)) as server:
+        found = agent(server).imap(rows(10), workers=4, ordered=False)
+        got = [next(found) for _ in range(9)]
+        found.close()  # type: ignore[attr-defined]
+
+    assert {"answer": "answer 0"} not in got
+    assert len(got) == 9
+
+
+def test_imap_keeps_the_order_and_gives_errors_as_values() -> None:
+    with ChatServer(Rows(refused(400, numbers={1}))) as server:
+        first, second, third = agent(server).imap(iter(rows(3)))
+
+    assert [first, third] == [{"answer": "answer 0"}, {"answer": "answer 2"}]
+    assert (second.index, second.row) == (1, {"n": 1})  # type: ignore[union-attr]
+
+
+def test_memory_does_not_grow_with_the_rows_of_an_iterator() -> None:
+    asker = Agent("a", model=FakeModel("yes"), pull_keys={"n": "n"})
+
+    def peak(count: int) -> int:
+        asker.model = FakeModel("yes")
+        asker.model.requests = _Forgetful()
+        gc.collect()
+        tracemalloc.start()
+        for _ in asker.imap(({"n": "x" * 1000} for _ in range(count)), workers=4):
+            pass
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(50)
+    few, many = peak(200), peak(1600)
+    assert many < few * 1.5 + 200_000, (few, many)
+
+
+class _Forgetful(list[Any]):
+    def append(self, item: Any) -> None:
+        """Keep nothing."""
+
+
+# -- limits and budgets --------------------------------------------------------------------------
+
+
+def test_no_more_rows_are_under_way_than_the_limit_says(server: ChatServer) -> None:
+    most = _AtOnce(server)
+
+    result = agent(server).map(rows(20), workers=8, limits=RateLimits(concurrent=2))
+
+    assert list(result) == answers(20)
+    assert most() <= 2
+
+
+def test_a_limit_holds_for_other_executors_too(server: ChatServer) -> None:
+    most = _AtOnce(server)
+
+    result = agent(server).map(rows(20), Elsewhere(8), limits=RateLimits(concurrent=2))
+
+    assert list(result) == answers(20)
+    assert most() <= 2
+
+
+def test_a_limit_of_each_worker_holds_in_its_process(server: ChatServer) -> None:
+    most = _AtOnce(server)
+
+    result = agent(server).map(rows(20), Elsewhere(8), worker_limits=RateLimits(concurrent=3))
+
+    assert list(result) == answers(20)
+    assert most() <= 3
+
+
+@pytest.mark.parametrize("where", ["threads", "elsewhere"])
+def test_requests_a_minute_hold_for_all_workers(
+    server: ChatServer, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RateLimits, "window", 0.5)
+    executor = Elsewhere(8) if where == "elsewhere" else None
+
+    result = agent(server).map(rows(10), executor, limits=RateLimits(requests_per_minute=4))
+
+    assert list(result) == answers(10)
+    times = [request.at for request in server.requests]
+    assert all(later - first > 0.4 for first, later in zip(times, times[4:], strict=False))
+
+
+def test_no_row_is_sent_that_would_pass_the_budget(server: ChatServer, priced: None) -> None:
+    result = agent(server, model_settings={"max_tokens": 7}).map(rows(30), workers=4, budget=5)
+
+    sent = [one for one in result if not isinstance(one, RowError)]
+    assert 1 <= len(sent) <= 5
+    assert len(server.requests) == len(sent)
+    assert all(isinstance(one.error, BudgetExceeded) for one in result.failed)
+    assert len(result) == 30
+    assert result.cost is not None
+    assert result.cost <= 5 + Decimal("1e-6")
+
+
+def test_a_budget_needs_a_price(server: ChatServer) -> None:
+    model = LegacyOpenAIModel("m", api_key="sk-a", base_url=server.url)
+
+    result = agent(server, model=model).map(rows(3), budget="2.00 usd")
+
+    assert all(isinstance(one.error, BudgetExceeded) for one in result)
+    assert server.requests == []
+
+
+# -- stopping ------------------------------------------------------------------------------------
+
+
+def interrupted(after: threading.Event) -> threading.Thread:
+    """Interrupt the main thread a moment after `after` is set."""
+
+    def stop() -> None:
+        after.wait(20)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    return thread
+
+
+def test_an_interrupt_keeps_what_is_done_and_closes_what_is_under_way() -> None:
+    stalled = threading.Event()
+
+    def wrong(number: int, _: int) -> Reply | None:
+        if number < 5:
+            return None
+        stalled.set()
+        return Reply("never", stall=-1)
+
+    with ChatServer(Rows(wrong)) as server:
+        thread = interrupted(stalled)
+        with pytest.raises(BatchStopped) as caught:
+            agent(server).map(rows(50), workers=2)
+        seconds_after = time.monotonic()
+        thread.join()
+        assert server.disconnected.wait(5), "connections under way are closed"
+
+    result = caught.value.result
+    assert list(result)[:5] == answers(5)
+    assert len(result) == 50
+    assert all(isinstance(one.error, Stopped) for one in result.failed)
+    assert "5 of 50 rows" in str(caught.value)
+    assert time.monotonic() - seconds_after < 10
+
+
+def test_a_batch_that_was_stopped_goes_on_with_retry() -> None:
+    stalled = threading.Event()
+    open_ = threading.Event()
+
+    def wrong(number: int, _: int) -> Reply | None:
+        if number < 5 or open_.is_set():
+            return None
+        stalled.set()
+        return Reply("never", stall=-1)
+
+    with ChatServer(Rows(wrong)) as server:
+        thread = interrupted(stalled)
+        with pytest.raises(BatchStopped) as caught:
+            agent(server).map(rows(12), workers=2)
+        thread.join()
+        open_.set()
+        result = caught.value.result.retry()
+
+    assert list(result) == answers(12)
+
+
+def test_closing_imap_early_closes_its_connections() -> None:
+    stalled = threading.Event()
+
+    def slow(number: int, _: int) -> Reply | None:
+        if number == 0:
+            return None
+        stalled.set()
+        return Reply("never", stall=-1)
+
+    with ChatServer(Rows(slow)) as server:
+        found = agent(server).imap(rows(10), workers=2)
+        next(found)
+        assert stalled.wait(20)
+        found.close()  # type: ignore[attr-defined]
+
+        assert server.disconnected.wait(5)
+
+
+# -- recordings ----------------------------------------------------------------------------------
+
+
+def test_a_batch_replays_whatever_order_its_rows_come_in(tmp_path: Path, priced: None) -> None:
+    file = tmp_path / "a.jsonl"
+    with ChatServer(Rows()) as server:
+        model = LegacyOpenAIModel("m", base_url=server.url)
+        first = agent(server, model=RecordingModel(model, file, "record")).map(rows(20))
+        asked = len(server.requests)
+        replayed = agent(server, model=RecordingModel(model, file, "replay")).map(
+            list(reversed(rows(20))), workers=16
+        )
+
+        assert len(server.requests) == asked == 20
+    assert list(replayed) == list(reversed(list(first)))
+    assert replayed.cost == first.cost
+    assert replayed.usage == first.usage
+
+
+# -- options -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"wrokers": 4}, "no option 'wrokers'"),
+        ({"workers": 0}, "workers is 0"),
+        ({"retries": -1}, "retries is -1"),
+        ({"retry_delay": "soon"}, "retry_delay"),
+        ({"limits": 5}, "limits is 5"),
+        ({"executor": "providr"}, "'providr'"),
+        ({"executor": object()}, "concurrent.futures.Executor"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_sent(
+    server: ChatServer, options: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(BatchError, match=match):
+        agent(server).map(rows(2), **options)
+
+    assert server.requests == []
+
+
+def test_progress_is_told_of_every_row(server: ChatServer) -> None:
+    class Told:
+        seen: list[Any] = []  # noqa: RUF012
+
+        def begin(self, count: int | None) -> None:
+            self.seen.append(count)
+
+        def row(self, *, failed: bool) -> None:
+            self.seen.append(failed)
+
+        def end(self) -> None:
+            self.seen.append("end")
+
+    agent(server).map(rows(3), progress=Told())
+
+    assert Told.seen == [3, False, False, False, "end"]
+
+
+def test_nothing_of_the_progress_stays_where_nobody_attends(
+    server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent(server).map(rows(3))
+
+    assert tuple(capsys.readouterr()) == ("", "")
+
+
+def test_a_person_sees_a_bar_that_goes_away(
+    server: ChatServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
+    monkeypatch.delenv("CI", raising=False)
+
+    agent(server).map(rows(3))
+
+    shown = capsys.readouterr().err
+    assert "/3" in shown
+    assert shown.rstrip(" ").endswith("\r")
+
+
+# -- keys ----------------------------------------------------------------------------------------
+
+KEY = "sk-batch-0123456789abcdefghij"
+
+
+def test_a_pickled_model_holds_no_key(server: ChatServer) -> None:
+    model = LegacyOpenAIModel("m", api_key=KEY, base_url=server.url)
+
+    data = pickle.dumps(agent(server, model=model))
+
+    assert KEY.encode() not in data
+    assert pickle.loads(data).model.model_name == "m"  # noqa: S301 (made here)
+
+
+def test_a_model_with_a_key_given_in_code_does_not_travel(server: ChatServer) -> None:
+    model = LegacyOpenAIModel("m", api_key=KEY, base_url=server.url)
+
+    with pytest.raises(BatchError, match="keys are not sent to workers") as caught:
+        agent(server, model=model).map(rows(2), Elsewhere(2))
+
+    assert KEY not in str(caught.value)
+    assert "OPENAI_API_KEY" in str(caught.value)
+    assert server.requests == []
+
+
+def test_no_key_stands_in_an_error_of_a_row(server: ChatServer) -> None:
+    server.then(lambda _: failure(400, f"bad {KEY}"))
+    model = LegacyOpenAIModel("m", api_key=KEY, base_url=server.url)
+
+    result = agent(server, model=model).map(rows(2))
+
+    assert KEY not in f"{list(result)} {result.frame().to_csv()} {result.failed[0]}"
+
+
+class Elsewhere(Executor):
+    """An executor that is none of threads of this process, as far as anybody can see."""
+
+    def __init__(self, workers: int) -> None:
+        self._max_workers = workers
+        self._pool = ThreadPoolExecutor(workers)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Pickle what is handed over, as one in another process must."""
+        function, given = pickle.loads(pickle.dumps((fn, args)))  # noqa: S301 (made here)
+        return self._pool.submit(function, *given, **kwargs)
+
+
+class _AtOnce:
+    """Knows how many requests were under way at the same time."""
+
+    def __init__(self, server: ChatServer) -> None:
+        self._now = self._most = 0
+        self._lock = threading.Lock()
+        said = Rows()
+
+        def reply(request: Any) -> Any:
+            with self._lock:
+                self._now += 1
+                self._most = max(self._most, self._now)
+            time.sleep(0.01)
+            with self._lock:
+                self._now -= 1
+            return said(request)
+
+        server.then(reply)
+
+    def __call__(self) -> int:
+        return self._most
