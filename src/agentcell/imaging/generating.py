@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class Generator:
         Whether and where generations are recorded or replayed.
     backends
         Who makes them.
+    changed
+        Called after each generation.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Generator:
         till: Till | None = None,
         recorder: Recorder | None = None,
         backends: Backends | None = None,
+        changed: Callable[[], None] | None = None,
     ) -> None:
         self.ledger = ledger
         self.backends = backends or Backends()
@@ -64,6 +67,7 @@ class Generator:
         self._access = access
         self._till = till
         self._recorder = recorder
+        self._changed = changed
         self._generations: list[Generation] = []
         self._replayed: dict[str, Job] = {}
 
@@ -311,6 +315,8 @@ class Generator:
             self._generations.append(event.generation)
             for path in event.generation.paths:
                 self._access.made(path)
+            if self._changed is not None:
+                self._changed()
         return event
 
     def _again(

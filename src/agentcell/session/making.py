@@ -41,6 +41,7 @@ class Making(Preparing):
                     access=self.access,
                     till=SessionTill(self._ledger, lambda: self.budget),
                     recorder=self.recorder,
+                    changed=self._changed,
                 )
             return self._generator
 
@@ -100,6 +101,5 @@ class Making(Preparing):
         wish = as_wish(prompt, options)
         async for event in self.generator.stream(wish, confirm=confirm, output=output):
             if isinstance(event, Generated):
-                self._changed()
                 return event.generation
         raise GenerationError("The maker of pictures came to no end.", fix="ask again.")
