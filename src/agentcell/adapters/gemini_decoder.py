@@ -116,7 +116,7 @@ class GeminiDecoder:
             reason = "tool_calls"
         events: list[Event] = [*self._citations()]
         if self._usage:
-            events.append(_usage(self._usage))
+            events.append(counted(self._usage))
         request_id = self._origin.request_id or self._head.get("responseId")
         finished = Finished(
             reason=reason,
@@ -268,7 +268,12 @@ def _source(chunk: Mapping[str, Any]) -> dict[str, Any]:
     return {"title": ""}
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage:
+def content_reason(reason: str) -> str:
+    """Return what Gemini's word for the end of an answer means; empty for one that is no answer."""
+    return _REASONS.get(reason, "")
+
+
+def counted(usage: Mapping[str, Any]) -> Usage:
     """Return the tokens; Gemini counts thoughts, and what its own tools read, apart."""
     return Usage(
         input_tokens=_sum(usage.get("promptTokenCount"), usage.get("toolUsePromptTokenCount")),
