@@ -70,6 +70,40 @@ def call_dict(call: ToolCall) -> dict[str, Any]:
     }
 
 
+def read_call(call: object) -> ToolCall | None:
+    """Return a tool call as OpenAI's clients write it, or flat; None if it is neither.
+
+    Parameters
+    ----------
+    call
+        ``{"id", "function": {"name", "arguments"}}`` or ``{"id", "name", "arguments"}``;
+        arguments may be JSON text, of which what is no object is kept as it is.
+    """
+    if isinstance(call, ToolCall):
+        return call
+    if not isinstance(call, Mapping):
+        return None
+    function = call.get("function")
+    named = function if isinstance(function, Mapping) else call
+    name, arguments = named.get("name"), named.get("arguments")
+    call_id = call.get("id") or call.get("call_id")
+    if not (isinstance(name, str) and name and isinstance(call_id, str) and call_id):
+        return None
+    if isinstance(arguments, Mapping) or arguments is None:
+        return ToolCall(call_id, name, dict(arguments or {}))
+    return _parsed(call_id, name, arguments) if isinstance(arguments, str) else None
+
+
+def _parsed(call_id: str, name: str, arguments: str) -> ToolCall:
+    try:
+        value = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        return ToolCall(call_id, name, value)
+    return ToolCall(call_id, name, {}, raw_arguments=arguments)
+
+
 def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """Return messages as plain dicts, lists and texts that JSON can hold.
 

@@ -17,6 +17,7 @@ from agentcell.assets.asset import MediaAsset
 from agentcell.errors import BadRequest, Unsupported
 from agentcell.messages import MediaMessageBlock, TextMessageBlock, ToolCall
 from agentcell.modality import FieldModality
+from agentcell.openai_shape import read_call
 
 if TYPE_CHECKING:
     from agentcell.adapters.model import Model
@@ -196,33 +197,14 @@ def _located(  # noqa: PLR0913 (each comes from another key of the part)
 
 
 def _call(call: object, number: int, model: Model) -> ToolCall:
-    if isinstance(call, ToolCall):
-        return call
-    if isinstance(call, Mapping):
-        function = call.get("function")
-        named = function if isinstance(function, Mapping) else call
-        name, arguments = named.get("name"), named.get("arguments")
-        call_id = call.get("id") or call.get("call_id")
-        if isinstance(name, str) and name and isinstance(call_id, str) and call_id:
-            if isinstance(arguments, Mapping) or arguments is None:
-                return ToolCall(call_id, name, dict(arguments or {}))
-            if isinstance(arguments, str):
-                return _parsed(call_id, name, arguments)
-    raise _bad(
-        model,
-        f"Message {number} has the tool call {_short(call)};"
-        " 'id', 'name' and 'arguments' were expected.",
-    )
-
-
-def _parsed(call_id: str, name: str, arguments: str) -> ToolCall:
-    try:
-        value = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict):
-        return ToolCall(call_id, name, value)
-    return ToolCall(call_id, name, {}, raw_arguments=arguments)
+    read = read_call(call)
+    if read is None:
+        raise _bad(
+            model,
+            f"Message {number} has the tool call {_short(call)};"
+            " 'id', 'name' and 'arguments' were expected.",
+        )
+    return read
 
 
 def _bad(model: Model, problem: str) -> BadRequest:

@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import AsyncIterable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from agentcell.errors import StreamTruncated
 from agentcell.messages import ToolCall
@@ -37,6 +37,7 @@ class _Said:
 class TextDelta(_Said):
     """A piece of the answer."""
 
+    type: ClassVar[str] = "text"
     text: str
 
 
@@ -44,6 +45,7 @@ class TextDelta(_Said):
 class ThinkingDelta(_Said):
     """A piece of the model's reasoning, kept apart from the answer."""
 
+    type: ClassVar[str] = "thinking"
     text: str
 
 
@@ -51,6 +53,7 @@ class ThinkingDelta(_Said):
 class ToolCallDelta(_Said):
     """A piece of a tool call. `index` tells parallel calls apart; `arguments` is JSON text."""
 
+    type: ClassVar[str] = "tool_call"
     index: int
     id: str = ""
     name: str = ""
@@ -61,6 +64,7 @@ class ToolCallDelta(_Said):
 class Citation(_Said):
     """Where a statement comes from: an attachment by its tag, or a page by its address."""
 
+    type: ClassVar[str] = "citation"
     quote: str
     tag: str = ""
     url: str = ""
@@ -73,6 +77,7 @@ class Citation(_Said):
 class Retrying(_Said):
     """The adapter will ask again after `wait` seconds; this is attempt number `attempt`."""
 
+    type: ClassVar[str] = "retrying"
     attempt: int
     wait: float
     reason: str
@@ -82,6 +87,7 @@ class Retrying(_Said):
 class Waiting(_Said):
     """The request is held back here, by `RateLimits`, for `wait` seconds; None: not known."""
 
+    type: ClassVar[str] = "waiting"
     wait: float | None
     reason: str
 
@@ -90,6 +96,7 @@ class Waiting(_Said):
 class Usage(_Said):
     """Tokens, as the provider counted them. None where it did not say."""
 
+    type: ClassVar[str] = "usage"
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
@@ -138,6 +145,7 @@ class Finished(_Said):
         US dollars, where it was recorded, since prices change; empty: nobody knew it then.
     """
 
+    type: ClassVar[str] = "finished"
     reason: str
     model: str = ""
     request_id: str | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from agentcell.adapters.events import ModelResponseType, Retrying, Usage
 from agentcell.agents.calls import Content, failed
@@ -23,6 +23,7 @@ from agentcell.prompts.tags import TagRegistry
 class ToolStarted:
     """A tool is about to run."""
 
+    type: ClassVar[str] = "tool_start"
     call: ToolCall
 
 
@@ -33,6 +34,7 @@ class ToolFinished:
     `content` is what the model reads; `seconds` is how long it took.
     """
 
+    type: ClassVar[str] = "tool_end"
     call: ToolCall
     content: Content = field(repr=False)
     is_error: bool = False

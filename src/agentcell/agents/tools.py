@@ -36,6 +36,8 @@ class Tool:
         Whether a person must allow each call.
     hidden
         Values of parameters that the model does not see.
+    read_only
+        Whether a call changes nothing: such calls may run at the same time.
     arguments
         The function's parameters; without it the function is given what the model sends.
     shows_images
@@ -56,6 +58,7 @@ class Tool:
     function: Callable[..., Any] = field(repr=False)
     needs_approval: bool = False
     hidden: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    read_only: bool = False
     arguments: Arguments | None = field(default=None, repr=False)
     shows_images: bool = False
 
@@ -82,6 +85,7 @@ class Tool:
             description=self.description,
             hidden=list(self.arguments.hidden) if self.arguments else (),
             needs_approval=self.needs_approval,
+            read_only=self.read_only,
         )
         return replace(bound, hidden=self.hidden)
 
@@ -130,10 +134,11 @@ def tool(
     description: str | None = None,
     hidden: Iterable[str] | Mapping[str, Any] = (),
     needs_approval: bool = False,
+    read_only: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
-def tool(
+def tool(  # noqa: PLR0913 (each is a fact of its own about the tool)
     function: Any = _NOT_GIVEN,
     /,
     *,
@@ -141,6 +146,7 @@ def tool(
     description: str | None = None,
     hidden: Iterable[str] | Mapping[str, Any] = (),
     needs_approval: bool = False,
+    read_only: bool = False,
 ) -> Any:
     """Make a tool of a function; as ``@tool`` or as ``@tool(name="look_up")``.
 
@@ -156,6 +162,8 @@ def tool(
         ``Annotated[Type, Hidden]`` or beginning with ``_`` are hidden too.
     needs_approval
         Whether a person must allow each call.
+    read_only
+        Whether a call changes nothing: `AgentRunner` runs such calls at the same time.
 
     Returns
     -------
@@ -185,19 +193,21 @@ def tool(
                 description=description,
                 hidden=hidden,
                 needs_approval=needs_approval,
+                read_only=read_only,
             )
 
         return decorate
     return tool_of(function)
 
 
-def tool_of(
+def tool_of(  # noqa: PLR0913 (see `tool`)
     function: Any,
     *,
     name: str | None = None,
     description: str | None = None,
     hidden: Iterable[str] | Mapping[str, Any] = (),
     needs_approval: bool = False,
+    read_only: bool = False,
 ) -> Tool:
     """Make a tool of `function`; parameters and errors as for `tool`."""
     if isinstance(function, (staticmethod, classmethod)):
@@ -224,6 +234,7 @@ def tool_of(
         function=function,
         needs_approval=needs_approval,
         hidden=values,
+        read_only=read_only,
         arguments=arguments,
     )
 
@@ -263,7 +274,7 @@ def as_tool(value: Any) -> Tool:
     return made
 
 
-def named_tools(values: Any) -> dict[str, Tool]:
+def named_tools(values: Any, hidden: Mapping[str, Any] | None = None) -> dict[str, Tool]:
     """Return tools by name, in order.
 
     Parameters
@@ -271,21 +282,41 @@ def named_tools(values: Any) -> dict[str, Tool]:
     values
         Tools and functions, MCP servers (all their tools), lists of these, or one of them; None
         gives ``{}``.
+    hidden
+        Values for hidden parameters, by their names, in all tools that have one of that name.
 
     Raises
     ------
     ToolError
-        If one is none, or two have the same name.
+        If one is none, two have the same name, or no tool has such a hidden parameter.
     """
     tools: dict[str, Tool] = {}
+    unused = set(hidden or ())
     for value in _each(values):
-        made = as_tool(value)
+        made = as_tool(_with_hidden(value, hidden, unused) if hidden else value)
         if made.name in tools:
             raise ToolError(
                 f"Two tools are named '{made.name}'.", fix='name one: @tool(name="...").'
             )
         tools[made.name] = made
+    if unused:
+        raise ToolError(
+            f"No tool has a hidden parameter '{min(unused)}'.",
+            fix="name one of a tool's own, and hide it: @tool(hidden=[…]).",
+        )
     return tools
+
+
+def _with_hidden(value: Any, hidden: Mapping[str, Any], unused: set[str]) -> Tool:
+    """Return a tool with the values that are meant for it, and take them from `unused`."""
+    made = value if isinstance(value, Tool) else tool_of(value)
+    own = {
+        name: hidden[name]
+        for name in (made.arguments.hidden if made.arguments else ())
+        if name in hidden
+    }
+    unused.difference_update(own)
+    return made.bind(**own) if own else made
 
 
 def _each(values: Any) -> Iterator[Any]:
