@@ -50,7 +50,7 @@ class Generator:
         Called after each generation.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a part of its own)
         self,
         *,
         ledger: JobLedger,
