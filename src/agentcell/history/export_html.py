@@ -134,15 +134,26 @@ def _image(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) 
 
 
 def _link_open(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
+    closing = next(n for n in range(at, len(tokens)) if tokens[n].type == "link_close")
     target = str(tokens[at].attrGet("href") or "")
-    if not target.lower().startswith(_SCHEMES):
-        return ""
-    return f'<a href="{as_html(target)}" rel="noopener noreferrer">'
+    return _anchor(target) if _label(tokens, at, closing) == target else ""
 
 
 def _link_close(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
     opening = max(one for one in range(at) if tokens[one].type == "link_open")
     target = str(tokens[opening].attrGet("href") or "")
-    label = "".join(one.content for one in tokens[opening + 1 : at])
-    end = "</a>" if target.lower().startswith(_SCHEMES) else ""
-    return end if label == target else f"{end} ({as_html(target)})"
+    anchor = _anchor(target)
+    end = "</a>" if anchor else ""
+    if _label(tokens, opening, at) == target:
+        return end
+    return f" ({anchor}{as_html(target)}{end})"  # only what says where it leads is a link
+
+
+def _label(tokens: Sequence[Token], opening: int, closing: int) -> str:
+    return "".join(one.content for one in tokens[opening + 1 : closing])
+
+
+def _anchor(target: str) -> str:
+    if not target.lower().startswith(_SCHEMES):
+        return ""
+    return f'<a href="{as_html(target)}" rel="noopener noreferrer">'

@@ -87,7 +87,6 @@ class ChatPanel(Panel):
                 f"approve is {approve!r:.60}; 'ask', 'run', 'refuse' or None was expected.",
                 fix="leave it out: tools that want it then ask before they run.",
             )
-        super().__init__(session)
         self.chat = Chat(
             session,
             self._say,
@@ -95,6 +94,7 @@ class ChatPanel(Panel):
             options={"tools": tools, "system": system, "settings": settings},
             mode=approve,
         )
+        super().__init__(session)  # from now on it is told of changes
 
     # -- what it says of itself ---------------------------------------------------------------
 
@@ -134,7 +134,8 @@ class ChatPanel(Panel):
 
     def close(self) -> None:
         """End the panel; an answer that is on its way is stopped, what came of it is kept."""
-        self.chat.close()
+        if not self._is_closed:
+            self.chat.close()
         super().close()
 
     def _say(self, kind: str, /, **facts: Any) -> None:

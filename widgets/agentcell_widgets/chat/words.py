@@ -32,12 +32,10 @@ PAGE: Final[dict[str, str]] = {
     "The request as sent": "将发送的请求",
     # -- a turn
     "You": "您",
-    "Answer": "回答",
     "asked in a cell": "在单元中提问",
     "Thinking": "思考过程",
     "Sources": "来源",
     "Stale: an earlier turn was asked again since.": "已过时：之后有更早的问题重新问过。",
-    "Copy": "复制",
     "Copy the answer": "复制回答",
     "Copied.": "已复制。",
     "The browser refuses the clipboard: the text is selected, press Ctrl+C.": (
