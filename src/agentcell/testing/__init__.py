@@ -16,6 +16,7 @@ import sys
 from agentcell.testing.anthropic_server import AnthropicServer
 from agentcell.testing.fake_model import Asked, FakeModel
 from agentcell.testing.gemini_server import GeminiServer
+from agentcell.testing.image_servers import GeminiMediaServer, OpenAIImagesServer
 from agentcell.testing.media_server import MediaFile, MediaJob, MediaServer
 from agentcell.testing.openai_servers import ChatServer, ResponsesServer
 from agentcell.testing.ports import SilentPort, unused_url
@@ -28,10 +29,12 @@ __all__ = [
     "Call",
     "ChatServer",
     "FakeModel",
+    "GeminiMediaServer",
     "GeminiServer",
     "MediaFile",
     "MediaJob",
     "MediaServer",
+    "OpenAIImagesServer",
     "ProviderServer",
     "Reply",
     "Request",

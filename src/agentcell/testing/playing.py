@@ -94,8 +94,12 @@ class Handler(BaseHTTPRequestHandler):
         body: Any = None
         is_json = True
         about_files = server.files.concerns(self.command, self.path)
+        form = headers.get("content-type", "").startswith("multipart/form-data")
         try:
-            body = json.loads(data) if data and not about_files else None
+            if form and server.takes_forms:
+                body = server.form_of(headers["content-type"], data)
+            else:
+                body = json.loads(data) if data and not about_files else None
         except ValueError:
             is_json = False
         request = Request(self.command, self.path, headers, body, len(data))

@@ -41,6 +41,8 @@ class ProviderServer(Scripted):
     path: ClassVar[str] = ""
     files_as: ClassVar[str] = ""
     """Whose Files API it has: ``openai``, ``anthropic``, ``gemini``, or none."""
+    takes_forms: ClassVar[bool] = False
+    """Whether bodies may be forms (multipart/form-data): they are then a list of their parts."""
     model: ClassVar[str] = "scripted-model"
     request_id_header: ClassVar[str] = "x-request-id"
     ends: ClassVar[frozenset[str]] = frozenset({"length", "content_filter", "refusal"})
@@ -165,6 +167,16 @@ class ProviderServer(Scripted):
         """Return the model that `request` asks."""
         body = request.body if isinstance(request.body, dict) else {}
         return str(body.get("model") or self.model)
+
+    def form_of(self, content_type: str, data: bytes) -> Any:
+        """Return the parts of a form, where `takes_forms`.
+
+        Parameters
+        ----------
+        content_type, data
+            Of the request.
+        """
+        raise NotImplementedError
 
     def wants_stream(self, request: Request) -> bool:
         """Return whether `request` asks for a stream of events."""
