@@ -53,6 +53,7 @@ class _Loaded:
 
     @cached_property
     def session(self) -> Session:
+        from agentcell.assets.access import AccessPolicy
         from agentcell.session import Session
         from agentcell_magics.cells import usual_recording
         from agentcell_magics.notebook_history import notebook_history
@@ -61,6 +62,8 @@ class _Loaded:
         history = notebook_history(self.shell, self.folder, kind)
         self.config.fixed = {"history": kind}
         session = Session(model=self.config.model, history=history)
+        if self.folder is not None:  # also where nothing is kept on disk
+            session.access = AccessPolicy(self.folder)
         session.recorder.usual_file = usual_recording(self.shell, self.folder)
         session.on_change(lambda: self.config.follow(session))
         self.config.share(session)
@@ -76,7 +79,7 @@ class _Loaded:
     def view_image(self) -> Any:  # ViewImageMagics
         from agentcell_magics.view_image import ViewImageMagics
 
-        return ViewImageMagics(self.shell, self.session)
+        return ViewImageMagics(self.shell, self.session, self.typed)
 
     @cached_property
     def generate(self) -> Any:  # GenerateMagics

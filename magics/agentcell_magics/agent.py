@@ -97,7 +97,8 @@ class AskMagics(Magics):
                 fix="choose another name, for example -o answer.",
             )
         text = cell.strip("\n").rstrip()
-        named = mentioned(text, self.typed.holds)
+        self.session.access.typed(self.typed.code)
+        named = mentioned(text, self.typed.holds, self.session.access)
         request = self._prepare(options, text, named)
         if options.quiet is None:
             options = replace(options, quiet=self.defaults.in_force("quiet"))
@@ -154,7 +155,7 @@ class AskMagics(Magics):
             pdf_as=options.pdf_as,
             cell_id=cell_id(self.shell),
             part=self._part(),
-            tools=tools_named(options.tools, values),
+            tools=tools_named(options.tools, values, self.session.own_tool),
             approve=Approval(mode, can_ask=not options.in_background),
             max_rounds=options.max_rounds,
             schema=None if options.schema is None else schema_named(options.schema, values),

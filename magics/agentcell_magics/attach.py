@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -61,7 +61,12 @@ def attached(
 
 
 def asset_at(
-    place: str, modality: FieldModality, values: Mapping[str, Any], *, option: str
+    place: str,
+    modality: FieldModality,
+    values: Mapping[str, Any],
+    *,
+    option: str,
+    read: Callable[[str], MediaAsset] = asset_from_path,
 ) -> MediaAsset:
     """Return what is at a path or an address.
 
@@ -69,6 +74,8 @@ def asset_at(
     ----------
     option
         What was written before `place`, for errors.
+    read
+        Reads a file.
 
     Raises
     ------
@@ -78,7 +85,7 @@ def asset_at(
     if is_address(place):
         return asset_from_url(place, modality=modality)
     if is_there(place):
-        return asset_from_path(place)
+        return read(place)
     if other := _OTHER_SCHEME.match(place):
         path = unquote(urlsplit(place).path) if other[1].lower() == "file" else "receipt.png"
         raise CellError(
@@ -98,7 +105,7 @@ def asset_at(
             f"{option}{shown(place)}: {shown(left)!r} is no name for an attachment.",
             fix=f"write letters, digits and _, for example {option}receipt={shown(right)}.",
         )
-    return asset_from_path(place)  # which says what is wrong
+    return read(place)  # which says what is wrong
 
 
 def is_there(place: str) -> bool:

@@ -96,6 +96,12 @@ def _recordings(_: Known, begun: str) -> Offers:
     return [*(fitting or found), *_off(begun)]
 
 
+def _images(_: Known, begun: str) -> Offers:
+    from agentcell_magics.images_command import WORDS
+
+    return matching(WORDS, begun, "choice")
+
+
 def _off(begun: str) -> list[Offer]:
     return matching(["off"], begun, "choice")
 
@@ -114,6 +120,7 @@ _ARGUMENTS: Mapping[str, Callable[[Known, str], Offers]] = {
     "export": _files,
     "forget": _tags_and_turns,
     "history": conversations,
+    "images": _images,
     "key": _providers,
     "model": _models,
     "record": _recordings,
@@ -127,6 +134,7 @@ _ARGUMENTS: Mapping[str, Callable[[Known, str], Offers]] = {
 _SECOND: Mapping[str, Callable[[Known, str, str], Offers]] = {
     "export": lambda known, _, begun: conversations(known, begun),
     "forget": _numbers,
+    "images": lambda _, first, begun: paths(begun, "folder") if first == "allow" else [],
     "restore": lambda _, first, begun: _notebooks(begun) if first == "notebook" else [],
 }
 """What a command takes after its first word."""

@@ -92,6 +92,13 @@ class AgentMagics(Settings):
     ask_above = Amount(
         help="A question that is expected to cost more is asked about; else a tenth of the budget.",
     ).tag(config=True)
+    image_tools = Enum(
+        ("off", "view", "generate", "on"),
+        None,
+        allow_none=True,
+        help="Which image tools go with every question: view_image, image_generation, both (on),"
+        " or none (%agent images).",
+    ).tag(config=True)
     language = Unicode(
         None,
         allow_none=True,
@@ -120,6 +127,7 @@ class AgentMagics(Settings):
         "detail": "original",
         "pdf_as": "pdf",
         "history": "notebook",
+        "image_tools": "off",
         "language": "auto",
         "mode": "off",
         "budget": "off",
@@ -129,6 +137,7 @@ class AgentMagics(Settings):
 
     def __init__(self, given: Config | None = None) -> None:
         self._applied: Budget | None = None
+        self._applied_gates = "off"
         super().__init__(given)
 
     def in_force(self, name: str) -> Any:
@@ -184,6 +193,7 @@ class AgentMagics(Settings):
         session.history.max_turns = self.in_force("history_turns")
         session.recorder.usual_mode = self.mode or "off"  # it asks the environment itself
         session.recorder.chosen_file = Path(self.recording) if self.recording else None
+        self._open_gates(session)
         budget = self._budget()
         self._applied = budget
         session.budget = budget
@@ -210,6 +220,8 @@ class AgentMagics(Settings):
             The magics' own.
         """
         self.model = session.chosen_model_name
+        if (gates := _gates(session)) != self._applied_gates:
+            self._applied_gates = self.image_tools = gates
         from agentcell.errors import PriceError
 
         try:
@@ -224,6 +236,16 @@ class AgentMagics(Settings):
         with self.hold_trait_notifications():
             for name, value in settings_of(budget).items():
                 setattr(self, name, value)
+
+    def _open_gates(self, session: Session) -> None:
+        """Open the gates of the image tools, where the session's are not so already."""
+        word = self.in_force("image_tools")
+        if word == self._applied_gates:
+            return
+        from agentcell_magics.images_command import opened
+
+        self._applied_gates = word
+        session.image_tools = opened(session.image_tools, word)
 
     def _budget(self) -> Budget | None:
         values = [self.in_force(name) for name in ("budget", "ask_above")]
@@ -277,3 +299,9 @@ class AgentMagics(Settings):
         if value is None:
             return "a tenth of the budget" if name == "ask_above" else "as the model has it"
         return repr(value)
+
+
+def _gates(session: Session) -> str:
+    from agentcell_magics.images_command import word_of
+
+    return word_of(session.image_tools)

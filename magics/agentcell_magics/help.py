@@ -36,6 +36,8 @@ or in a test run, such a call is refused, and the model is told.
                               restore notebook [FILE]: what a saved notebook tells
     %agent export FILE [NAME] the turns as .md, .html, or .ipynb that asks again; --force replaces
     %agent key [PROVIDER]     where keys come from; type one, hidden; --forget takes it away
+    %agent images [view]      let models look at local images (view), make some (generate), both
+                              (on), none (off); allow FOLDER: beside the notebook's own
     %agent budget 2.00 usd    what may be spent; --ask-above 0.10; off ends it
     %agent running            what is answered in the background (--async)
     %agent cancel NAME        stop one of these, or all

@@ -1,4 +1,4 @@
-"""A question's ``@path`` mentions, to the files that go with it and hints about the others."""
+"""A question's ``@path`` and ``[IMAGE:path]``, to the files that go with it, and hints."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentcell.assets.access import AccessPolicy
 from agentcell.assets.asset import MediaAsset, asset_from_path
 from agentcell.assets.sniff import suffix_type
 from agentcell.errors import AttachmentError
+from agentcell.prompts.image_markers import find_markers, marked_images
 from agentcell.prompts.mentions import find_mentions, missing_files, written
 from agentcell.prompts.template import near_miss
 from agentcell_magics.attach import field_name
@@ -35,7 +37,9 @@ class Mentioned:
     hints: tuple[str, ...]
 
 
-def mentioned(text: str, is_typed: Callable[[str], bool]) -> Mentioned:
+def mentioned(
+    text: str, is_typed: Callable[[str], bool], access: AccessPolicy | None = None
+) -> Mentioned:
     """Return what `text` mentions.
 
     Parameters
@@ -45,14 +49,18 @@ def mentioned(text: str, is_typed: Callable[[str], bool]) -> Mentioned:
     is_typed
         Whether a person typed the part of it that it is called with: what a program put there
         attaches nothing.
+    access
+        The session's; without it ``[IMAGE:…]`` is text.
 
     Raises
     ------
     AttachmentError
-        If an image or a PDF, by its name, cannot be used.
+        If an image or a PDF, by its name, cannot be used, or an ``[IMAGE:…]`` cannot.
     """
     files: dict[str, tuple[str, MediaAsset]] = {}
     hints: list[str] = []
+    if access is not None:
+        _take_markers(text, is_typed, access, files, hints)
     for mention in find_mentions(text, _is_file):
         path, said = mention.path, shown(text[mention.start : mention.end])
         if path in files:
@@ -68,6 +76,28 @@ def mentioned(text: str, is_typed: Callable[[str], bool]) -> Mentioned:
             hints.append(f"{said} stays as typed: only images and PDFs can be attached.")
     hints += map(_about_missing, missing_files(text, _is_file))
     return Mentioned(files=files, hints=tuple(dict.fromkeys(hints))[:_MOST_HINTS])
+
+
+def _take_markers(
+    text: str,
+    is_typed: Callable[[str], bool],
+    access: AccessPolicy,
+    files: dict[str, tuple[str, MediaAsset]],
+    hints: list[str],
+) -> None:
+    """Put what ``[IMAGE:…]`` names into `files`, by the marker as written; or say why not."""
+    typed: dict[str, str] = {}
+    for marker in find_markers(text):
+        whole = text[marker.start : marker.end]
+        if is_typed(whole):
+            typed[whole] = marker.reference
+        else:
+            hints.append(
+                f"{shown(whole)} stays as text: nobody typed it in this cell. -a attaches a file."
+            )
+    images = marked_images(typed.values(), access)
+    for (whole, reference), image in zip(typed.items(), images, strict=True):
+        files[whole] = field_name(reference), image
 
 
 def _is_file(path: str) -> bool:

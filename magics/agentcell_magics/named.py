@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agentcell.agents.mcp import McpServer
@@ -15,7 +15,11 @@ from agentcell.prompts.skill import Skill
 from agentcell_magics.line import shown
 
 
-def tools_named(names: Iterable[str], variables: Mapping[str, Any]) -> list[Any]:
+def tools_named(
+    names: Iterable[str],
+    variables: Mapping[str, Any],
+    own: Callable[[str], Tool | None] = lambda _: None,
+) -> list[Any]:
     """Return what `-T` names: a function, a tool, a method, a server, one tool of a server.
 
     Parameters
@@ -24,6 +28,9 @@ def tools_named(names: Iterable[str], variables: Mapping[str, Any]) -> list[Any]
         As typed: ``look_up``, ``shop.look_up``, ``files``, ``files.search``.
     variables
         The notebook's own, as they are now.
+    own
+        Returns a tool of the session's own, such as `view_image`, for a name that no variable has;
+        None where there is none.
 
     Raises
     ------
@@ -32,7 +39,7 @@ def tools_named(names: Iterable[str], variables: Mapping[str, Any]) -> list[Any]
     ToolError
         If it cannot be told to a model, or a server cannot be started.
     """
-    return [_tool(name, variables) for name in names]
+    return [_tool(name, variables, own) for name in names]
 
 
 def schema_named(name: str, variables: Mapping[str, Any]) -> Any:
@@ -69,8 +76,10 @@ def skills_named(given: Iterable[str], variables: Mapping[str, Any]) -> list[Any
     return [value if isinstance(value, Skill) else text for text, value in held]
 
 
-def _tool(name: str, variables: Mapping[str, Any]) -> Any:
+def _tool(name: str, variables: Mapping[str, Any], own: Callable[[str], Tool | None]) -> Any:
     head, dot, rest = name.partition(".")
+    if name not in variables and (found := own(name)) is not None:
+        return found
     value = _value("-T", head, variables)
     if dot and isinstance(value, McpServer):
         return value[rest]

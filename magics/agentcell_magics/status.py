@@ -16,6 +16,7 @@ from agentcell_magics.background_commands import cancel, show_running
 from agentcell_magics.budget_command import budget, status_facts
 from agentcell_magics.export_command import export
 from agentcell_magics.history_commands import forget, history, restore, undo
+from agentcell_magics.images_command import images, word_of
 from agentcell_magics.key_command import key_command
 from agentcell_magics.line import HELP_WORDS, shown, tokens
 from agentcell_magics.live import show
@@ -82,6 +83,8 @@ def _status(session: Session, arguments: list[str]) -> None:
     if session.recorder.mode != "off" and (used := session.recorder.file) is not None:
         mode = say("{mode}, {file}", mode=session.recorder.mode, file=used.as_posix())
         facts.append(("recording", mode))
+    if (opened := word_of(session.image_tools)) != "off":
+        facts.append(("image tools", opened))
     facts.append(("history", _place(session)))
     if session.model.provider == "local":
         facts += _local_reader()
@@ -152,6 +155,7 @@ COMMANDS: dict[str, Callable[[Session, list[str]], None]] = {
     "model": _model,
     "models": _models,
     "history": history,
+    "images": images,
     "attachments": _attachments,
     "undo": undo,
     "forget": forget,

@@ -42,10 +42,15 @@ class TypedCells:
         text
             A part of a question.
         """
+        return text in self.code
+
+    @property
+    def code(self) -> str:
+        """What the person typed into the cell that runs; empty where nobody did."""
         code = request_code(self._shell)
         if code is None:
             code = self._running[0] if self._running else ""
-        return text in code
+        return code
 
     def _begin(self, info: Any) -> None:
         self._running.append(info.raw_cell or "")

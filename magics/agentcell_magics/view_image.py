@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
+from agentcell.assets.access import AccessPolicy
 from agentcell.assets.asset import ImageAsset, MediaAsset
 from agentcell.assets.coerce import coerce
 from agentcell.assets.prepare import at_detail
@@ -23,6 +25,8 @@ from agentcell_magics.options import VIEW_OPTIONS
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from agentcell_magics.typed import TypedCells
+
 
 @magics_class
 class ViewImageMagics(Magics):
@@ -30,9 +34,10 @@ class ViewImageMagics(Magics):
 
     shell: InteractiveShell  # never None here: it loads the class
 
-    def __init__(self, shell: InteractiveShell, session: Session) -> None:
+    def __init__(self, shell: InteractiveShell, session: Session, typed: TypedCells) -> None:
         super().__init__(shell)
         self.session = session
+        self.typed = typed
 
     @no_var_expand
     @line_magic
@@ -52,6 +57,7 @@ class ViewImageMagics(Magics):
                 fix="write for example %view_image plot.png; put quotes round a path with blanks.",
             )
         place = words[0]
+        self.session.access.typed(self.typed.code)
         values = variables(self.shell)
         if place[1:-1] in values and place == f"{{{place[1:-1]}}}":  # as in a question
             place = place[1:-1]
@@ -60,7 +66,7 @@ class ViewImageMagics(Magics):
                 coerce(values[place], name=place, modality=FieldModality.IMAGE), place
             )
         else:
-            asset = _from_place(place, values)
+            asset = _from_place(place, values, self.session.access)
         asset = at_detail(asset, options.get("detail", "auto"))
         name, label = options.get("name"), options.get("label")
         known = [b for b in self.session.attachments if b.fingerprint == asset.fingerprint()]
@@ -75,7 +81,7 @@ class ViewImageMagics(Magics):
         show(cards.attachments([block], notes=[*asset.notes, "It goes with the next question."]))
 
 
-def _from_place(place: str, values: Mapping[str, Any]) -> ImageAsset:
+def _from_place(place: str, values: Mapping[str, Any], access: AccessPolicy) -> ImageAsset:
     if place[:4].lower() == "http" and "://" in place:
         raise CellError(
             f"%view_image {shown(place)}: only the model's service could look at an address.",
@@ -86,7 +92,8 @@ def _from_place(place: str, values: Mapping[str, Any]) -> ImageAsset:
             f"%view_image {shown(place)}: there is neither a variable nor a file of that name.",
             fix="check the spelling, or run the cell that makes it first.",
         )
-    asset = asset_at(place, FieldModality.ANY, values, option="%view_image ")
+    read = partial(access.media, asked_by="person")
+    asset = asset_at(place, FieldModality.ANY, values, option="%view_image ", read=read)
     if isinstance(asset, ImageAsset):
         return asset
     raise CellError(

@@ -18,9 +18,9 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
-from agentcell.assets.asset import ImageAsset
+from agentcell.assets.asset import Asset, ImageAsset, MediaAsset
 from agentcell.assets.intake import check_file, local_path
 from agentcell.assets.typed_texts import TypedTexts
 from agentcell.assets.wording import short
@@ -180,7 +180,19 @@ class AccessPolicy:
             As there; or if it is no image, damaged, or too large.
         """
         found = self.resolve(path, asked_by=asked_by)
-        return ImageAsset.from_path(found, follow_links=False)
+        return ImageAsset.from_path(found, filename=Path(path).name, follow_links=False)
+
+    def media(self, path: str | os.PathLike[str], *, asked_by: Asker) -> Asset:
+        """Return the image or the PDF that `path` leads to, read once.
+
+        Parameters
+        ----------
+        path, asked_by
+            As for `image`; so are the errors.
+        """
+        found = self.resolve(path, asked_by=asked_by)
+        media = MediaAsset.from_path(found, filename=Path(path).name, follow_links=False)
+        return cast("Asset", media)
 
     def resolve_output(self, path: str | os.PathLike[str], *, asked_by: Asker) -> Path:
         """Return where a new file may be written, absolute and without links.
@@ -231,7 +243,7 @@ class AccessPolicy:
             f"{_shown(path)} may not be used by a model: it leads to no approved folder, was not"
             " made in this session, and no person named it.",
             fix="the person can write the path in the cell, or approve its folder:"
-            " agentcell.magics.current_session().access.allow_root(…).",
+            " %agent images allow FOLDER.",
         )
 
     def _places(self, text: str) -> Iterator[Path]:

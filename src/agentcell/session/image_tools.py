@@ -48,6 +48,21 @@ class ImageTools(Past):
             self._image_tools = config
             self._changed()
 
+    def own_tool(self, name: str) -> Tool | None:
+        """Return a tool of the session's own, if its gate is open; None if there is none so named.
+
+        Parameters
+        ----------
+        name
+            ``view_image`` and the like.
+
+        Raises
+        ------
+        ToolError
+            If its gate is closed; says how it is opened.
+        """
+        return view_image_tool(self) if name == VIEW else None
+
     def _offered(self, model: Model, named: Mapping[str, Tool]) -> dict[str, Tool]:
         """Return the image tools that go with a question to `model`, beside those it names."""
         config, able = self.image_tools, model.capabilities
