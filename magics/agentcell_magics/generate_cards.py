@@ -23,7 +23,8 @@ from agentcell.safe_text import as_html, as_literal, plain
 from agentcell_magics.cards import SHOWN_HEIGHT, SMALL_SIDE, Bundle
 from agentcell_magics.wording import say, word
 
-_LARGE_SIDE = 512
+_LARGE_SIDE = 448
+"""Pixels of a thumbnail's longer side: eight of noise stay under 400 kB in the notebook."""
 
 _LONGEST_STATE = 40
 """Characters of a service's own word for how a job stands."""
@@ -250,7 +251,8 @@ def _place(path: Path, home: Path) -> tuple[str, str]:
     for one, start in ((path, home), (with_links, Path(os.path.realpath(home)))):
         if one.is_absolute() and one.is_relative_to(start):
             name = one.relative_to(start).as_posix()
-            return name, quote(name)
+            is_seen = " ".join(plain(name).split()) == name  # a link leads where its text says
+            return name, quote(name, errors="replace") if is_seen else ""
     return str(path), ""
 
 

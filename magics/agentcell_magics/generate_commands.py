@@ -19,6 +19,13 @@ from agentcell_magics.wording import say, word
 _LONGEST_PROMPT = 60
 _MOST_JOBS = 30
 
+_NEEDS = {
+    "hosted": "AGENTCELL_MEDIA_URL, AGENTCELL_MEDIA_TOKEN",
+    "openai": "OPENAI_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+}
+"""What opens a maker that is no free one."""
+
 _STATES = {
     "planned": "written down, not sent",
     "submitted": "sent, no answer came",
@@ -76,14 +83,19 @@ def became(session: Session, job_id: str, seconds: float) -> Stopped:
             f"{after} {job.id} is made and paid for, and was not all saved.",
             fix=f"%generate resume {job.id} saves it; nothing is asked anew.",
         )
-    if job.request_id:
-        backend = _backend(session, job)
-        if backend is not None and backend.can_resume:
-            return Stopped(
-                f"{after} {maker} goes on with {job.id}, which may be charged.",
-                fix=f"%generate resume {job.id} fetches it without a second charge;"
-                f" %generate cancel {job.id} asks {maker} to stop it.",
-            )
+    backend = _backend(session, job)
+    if job.request_id and backend is not None and backend.can_resume:
+        return Stopped(
+            f"{after} {maker} goes on with {job.id}, which may be charged.",
+            fix=f"%generate resume {job.id} fetches it without a second charge;"
+            f" %generate cancel {job.id} asks {maker} to stop it.",
+        )
+    if not job.request_id and backend is not None and backend.keeps_keys:
+        return Stopped(
+            f"{after} Whether {maker} took {job.id} is not known: no answer came.",
+            fix=f"%generate resume {job.id} asks for it under the same key, so that it is charged"
+            " once at most.",
+        )
     return Stopped(
         f"{after} {maker} may have charged {job.id}, and its answer cannot be fetched any more.",
         fix=f"look at your account at {maker}.",
@@ -197,8 +209,8 @@ def _kinds(backend: ImageBackend) -> str:
 
 
 def _opening(backend: ImageBackend) -> str:
-    said = str(getattr(backend, "how_to_set_up", ""))
-    return word(said) if said else say("not set up")
+    needed = _NEEDS.get(backend.name)
+    return say("needs {what}", what=needed) if needed else say("not set up")
 
 
 def _models(session: Session) -> Iterator[tuple[str, str]]:
@@ -208,8 +220,27 @@ def _models(session: Session) -> Iterator[tuple[str, str]]:
             backend = backends.named(name)
         except AgentcellError:  # `%generate backends` tells of it
             continue
-        known = "\n".join(f"{name}/{model}" for model in getattr(backend, "known_models", ()))
-        yield name, f"{_kinds(backend)}\n{known}".strip()
+        yield name, "\n".join([_kinds(backend), *_known(backend)])
+
+
+def _known(backend: ImageBackend) -> Iterator[str]:
+    """Yield the models that a maker tells of; one that is a service is asked, which is free."""
+    yield from (f"{backend.name}/{model}" for model in getattr(backend, "known_models", ()))
+    ask = getattr(backend, "models", None)
+    if ask is None or not backend.is_at_hand():
+        return
+    try:
+        told = LOOP.run(ask())
+    except AgentcellError as error:
+        yield error.problem
+        return
+    for model in told.get("curated", ()) if isinstance(told, dict) else ():
+        if isinstance(model, dict) and isinstance(model.get("id"), str):
+            kind = word(_MODALITIES.get(str(model.get("modality")), ""))
+            yield " ".join(filter(None, [f"{backend.name}/{plain(model['id'])[:100]}", kind]))
+
+
+_MODALITIES = {"image": "pictures", "video": "clips"}
 
 
 def makers(session: Session) -> tuple[str, ...]:

@@ -59,5 +59,6 @@ ZH_GENERATE: Final[dict[str, str]] = {
     "clips": "视频",
     "set up": "已设置",
     "not set up": "未设置",
+    "needs {what}": "需要 {what}",
     "free; only where it is named": "免费；仅在指明时使用",
 }
