@@ -2,5 +2,6 @@
 
 from agentcell_widgets.attachments import AttachmentsPanel
 from agentcell_widgets.chat import ChatPanel
+from agentcell_widgets.generation import GenerationPanel
 
-__all__ = ["AttachmentsPanel", "ChatPanel"]
+__all__ = ["AttachmentsPanel", "ChatPanel", "GenerationPanel"]
