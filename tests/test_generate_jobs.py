@@ -284,7 +284,7 @@ def test_eight_pictures_of_four_megabytes_add_under_400_kb(
         service.job("success", files=[address], request_id=f"one-{number}")
         runs.append(ready.run(f"%generate noise {number} -m hosted", timeout=60))
     assert [run.status for run in runs] == ["ok"] * 8
-    assert size(*runs) < 500_000
+    assert size(*runs) < 400_000
     assert not re.search(
         r"[A-Za-z0-9+/]{201,}",
         json.dumps(

@@ -194,8 +194,8 @@ def test_a_picture_is_shown_small_with_its_file_and_kept(
     assert picture["text/plain"] == "a red fox"
     assert [facts["alt"] for facts in cell.metadata[0].values()] == ["a red fox"]
     name = f"generated-media/{fox.paths[0].name}"
-    assert f'<a href="{name}"><strong>{name}</strong></a> PNG image, 64×48' in card["text/html"]
-    assert card["text/markdown"].startswith(f"- **[{name}]({name})** PNG image, 64×48")
+    assert f'<a href="{name}"><strong>{name}</strong></a> PNG image, 64 × 48 px' in card["text/html"]
+    assert card["text/markdown"].startswith(f"- **[{name}]({name})** PNG image, 64 × 48 px")
     assert card["text/plain"].endswith("painter/oil · seed 7 · $0.04")
     facts = cell.metadata[1]["agentcell"]
     assert facts["maker"] == "painter/oil"
@@ -267,7 +267,7 @@ def test_a_picture_that_the_prompt_names_becomes_a_reference(
     assert wish.prompt == (
         "[fox_1 fox] with [hat_1 hat] on\n\nThe pictures, in this order: [fox_1 fox], [hat_1 hat]."
     )
-    assert cell.outputs[0]["text/plain"].startswith("[fox_1 fox] PNG image, 64×48")
+    assert cell.outputs[0]["text/plain"].startswith("[fox_1 fox] PNG image, 64 × 48 px")
     assert shell.user_ns["fox"].artifacts[0].digest in str(shell.user_ns["dressed"].parents)
 
 

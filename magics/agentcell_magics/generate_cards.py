@@ -241,7 +241,7 @@ def _foot(generation: Generation) -> Iterable[str]:
 def _described(artifact: Artifact) -> str:
     kind = word(_TYPES.get(artifact.mime_type, artifact.mime_type))
     if artifact.width and artifact.height:
-        return say(", ").join([kind, f"{artifact.width}×{artifact.height}"])
+        return say(", ").join([kind, f"{artifact.width} × {artifact.height} px"])
     return kind
 
 
