@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections import Counter
@@ -46,6 +47,16 @@ class Rows:
             count = self.asked[number]
         said = self._wrong(number, count) if self._wrong is not None else None
         return said if said is not None else Reply(f"answer {number}", delay=self._delay)
+
+
+class Deadly(LegacyOpenAIModel):
+    """Takes its process with it when it is to ask about row 5."""
+
+    def encode(self, messages: Any, tools: Any = None, settings: Any = None) -> dict[str, Any]:
+        """End the process, or return the body."""
+        if "row 5." in str(messages[-1]["content"]):
+            os._exit(9)
+        return super().encode(messages, tools, settings)
 
 
 def agent(server: ChatServer, **options: Any) -> Agent:

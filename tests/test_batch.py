@@ -8,9 +8,6 @@ import json
 import os
 import pickle
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 import tracemalloc
@@ -26,12 +23,9 @@ import pytest
 
 import agentcell
 from agentcell import Agent, HistoryMemory, LegacyOpenAIModel, RateLimits
-from agentcell.adapters.events import Usage
-from agentcell.adapters.pricing import set_price
 from agentcell.adapters.recording import RecordingModel
 from agentcell.batch import BatchResult, RowError
 from agentcell.errors import (
-    AgentcellError,
     AnswerError,
     AuthenticationError,
     BatchError,
@@ -39,7 +33,6 @@ from agentcell.errors import (
     BudgetExceeded,
     FieldError,
     KeyMissing,
-    Overloaded,
     ServiceError,
     Stopped,
 )

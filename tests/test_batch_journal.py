@@ -8,10 +8,8 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +17,13 @@ import pydantic
 import pytest
 
 import agentcell
+from agent_kit import png
 from agentcell import Agent, ImageAsset, LegacyOpenAIModel
 from agentcell.adapters.events import Usage
 from agentcell.batch import Journal, RowError
 from agentcell.batch.work import Call
 from agentcell.errors import BatchError, BudgetExceeded
-from agentcell.testing import ChatServer, FakeModel, Reply, failure
-from agent_kit import png
+from agentcell.testing import ChatServer, FakeModel
 from batch_kit import Rows, agent, answers, refused, rows
 
 ONE = "0" * 64
