@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import stat
 import threading
 import uuid
 import warnings
@@ -124,7 +125,9 @@ class JobLedger:
 
         Parameters
         ----------
-        job, state, request_id, model, files, held, cost, problem
+        job
+            As it was last returned.
+        state, request_id, model, files, held, cost, problem
             See `Job`; what is None stays as it is.
         """
         if state is not None and state not in STATES:
@@ -212,9 +215,8 @@ class JobLedger:
         with self._lock:
             texts = list(self._in_memory)
         if self.path is not None:
-            with contextlib.suppress(OSError):
-                kept = self.path.read_bytes().split(b"\n")
-                texts = [line.decode("utf-8", "replace") for line in kept] + texts
+            kept = _read(self.path).split(b"\n")
+            texts = [line.decode("utf-8", "replace") for line in kept] + texts
         for text in texts:
             with contextlib.suppress(ValueError, RecursionError):
                 line = json.loads(text) if text.strip() else None
@@ -256,6 +258,18 @@ class JobLedger:
 
     def _paths(self, texts: Iterable[str]) -> tuple[Path, ...]:
         return tuple(place_of(text, self.home) for text in texts)
+
+
+def _read(path: Path) -> bytes:
+    """Return what is in the file; nothing where there is none, a link or a device."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(path, flags)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
 
 
 def _append(path: Path, text: str) -> None:
