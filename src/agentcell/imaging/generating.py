@@ -15,6 +15,7 @@ from pathlib import Path
 from agentcell.adapters.recording.recorder import Recorder
 from agentcell.assets.access import AccessPolicy, Asker
 from agentcell.errors import ModelError, NotResumable
+from agentcell.imaging.account import Account
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.choosing import Backends
 from agentcell.imaging.events import Generated, GenerationEvent
@@ -24,9 +25,10 @@ from agentcell.imaging.jobs import JobLedger
 from agentcell.imaging.plan import Confirm, Plan, Till
 from agentcell.imaging.recorded import MadeOnce, Tape, asked_again, asked_of
 from agentcell.imaging.replaying import replayed, replayed_job
-from agentcell.imaging.running import Run, generation_of
+from agentcell.imaging.running import Run
 from agentcell.imaging.saving import FOLDER, Target
 from agentcell.imaging.wish import GenerationWish, Kind
+from agentcell.imaging.writing import generation_of
 
 __all__ = ["Confirm", "Generator", "Plan", "Till"]
 
@@ -291,9 +293,7 @@ class Generator:
             wish=wish,
             target=target,
             tape=tape,
-            ledger=self.ledger,
-            till=self._till,
-            cell=cell,
+            account=Account(ledger=self.ledger, till=self._till, cell=cell),
             as_made=as_made,
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,10 +11,10 @@ from agentcell.assets.asset import ImageAsset
 from agentcell.imaging.events import Accepted, Generated, GenerationEvent, Planned, Saved
 from agentcell.imaging.generation import Artifact, Generation
 from agentcell.imaging.job import Job, record_of
-from agentcell.imaging.placing import safe_id
 from agentcell.imaging.recorded import MadeFile, MadeOnce
 from agentcell.imaging.saving import Target, alt_text, artifact, saved
 from agentcell.imaging.wish import GenerationWish
+from agentcell.imaging.writing import parents_of
 
 
 def replayed(once: MadeOnce, wish: GenerationWish, target: Target) -> Iterator[GenerationEvent]:
@@ -41,8 +40,7 @@ def replayed(once: MadeOnce, wish: GenerationWish, target: Target) -> Iterator[G
         yield Accepted(once.request_id)
     if once.failure is not None:
         raise once.failure
-    if not target.stem:
-        target = replace(target, stem=safe_id(once.request_id or once.job_id))
+    target = target.named(once.request_id or once.job_id)
     artifacts = []
     for index, file in enumerate(once.files):
         made = _restored(file, target.path(index, file.name.rpartition(".")[2]), wish)
@@ -55,7 +53,7 @@ def replayed(once: MadeOnce, wish: GenerationWish, target: Target) -> Iterator[G
             model=once.model,
             backend=once.backend,
             seed=once.seed,
-            parents=wish.parents or tuple(one.fingerprint() for one in wish.references),
+            parents=parents_of(wish),
             cost=once.cost,
             job_id=once.job_id,
             request_id=once.request_id,

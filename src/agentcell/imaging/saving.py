@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentcell.assets.asset import ImageAsset
@@ -85,6 +85,10 @@ class Target:
                     fix="choose another name, or move that file away.",
                 )
         return target
+
+    def named(self, name: str) -> Target:
+        """Return it with the name of a job, if it has none yet."""
+        return self if self.stem else replace(self, stem=safe_id(name))
 
     def path(self, index: int, ending: str) -> Path:
         """Return where a file goes, counted from 0."""
