@@ -35,6 +35,7 @@ LAYERS = [
     "agentcell.agents",
     "agentcell.imaging",
     "agentcell.metering",
+    "agentcell.runner",
     "agentcell.request",
     "agentcell.asking",
     "agentcell.dry_run",

@@ -53,10 +53,19 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.prompts.fields import FieldSpec
     from agentcell.prompts.simple_prompt import SimplePrompt
     from agentcell.prompts.skill import Skill, load_skill, load_skills
+    from agentcell.runner.llm_call import (
+        create_anthropic_llm_call,
+        create_gemini_llm_call,
+        create_local_llm_call,
+        create_openai_llm_call,
+    )
+    from agentcell.runner.runner import AgentRunner
+    from agentcell.runner.trace import FileSystemTraceStore
     from agentcell.session import Session
 
 _WHERE = {
     "Agent": "agentcell.agents.agent",
+    "AgentRunner": "agentcell.runner.runner",
     "AgentcellError": "agentcell.errors",
     "Answer": "agentcell.answer",
     "AnthropicModel": "agentcell.adapters.anthropic",
@@ -65,6 +74,7 @@ _WHERE = {
     "Factory": "agentcell.agents.graph.template",
     "FieldModality": "agentcell.modality",
     "FieldSpec": "agentcell.prompts.fields",
+    "FileSystemTraceStore": "agentcell.runner.trace",
     "GeminiModel": "agentcell.adapters.gemini",
     "HistoryMemory": "agentcell.history.memory",
     "HistoryProvider": "agentcell.history.provider",
@@ -99,6 +109,10 @@ _WHERE = {
     "TextMessageBlock": "agentcell.messages",
     "ask_each": "agentcell.agents.mapping",
     "build_media_tools": "agentcell.imaging.media_tools",
+    "create_anthropic_llm_call": "agentcell.runner.llm_call",
+    "create_gemini_llm_call": "agentcell.runner.llm_call",
+    "create_local_llm_call": "agentcell.runner.llm_call",
+    "create_openai_llm_call": "agentcell.runner.llm_call",
     "image_specs": "agentcell.imaging.contract",
     "is_image_tool_gated": "agentcell.imaging.contract",
     "load_skill": "agentcell.prompts.skill",
@@ -111,6 +125,7 @@ _WHERE = {
 
 __all__ = [
     "Agent",
+    "AgentRunner",
     "AgentcellError",
     "Answer",
     "AnthropicModel",
@@ -119,6 +134,7 @@ __all__ = [
     "Factory",
     "FieldModality",
     "FieldSpec",
+    "FileSystemTraceStore",
     "GeminiModel",
     "HistoryMemory",
     "HistoryProvider",
@@ -153,6 +169,10 @@ __all__ = [
     "TextMessageBlock",
     "ask_each",
     "build_media_tools",
+    "create_anthropic_llm_call",
+    "create_gemini_llm_call",
+    "create_local_llm_call",
+    "create_openai_llm_call",
     "image_specs",
     "is_image_tool_gated",
     "load_ipython_extension",

@@ -1,0 +1,338 @@
+"""A way to ask a model, tools and limits → runs, each with a result and a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from agentcell.adapters.model import Model
+from agentcell.agents.acting import Approve
+from agentcell.agents.tools import Tool, named_tools
+from agentcell.budget import Budget
+from agentcell.errors import AgentError, Unsupported
+from agentcell.messages import Message
+from agentcell.openai_shape import openai_messages
+from agentcell.runner.llm_call import ModelCall
+from agentcell.runner.result import RunEnded, RunEvent, RunResult
+from agentcell.runner.run import Plan, Run
+from agentcell.runner.spending import Spending
+from agentcell.runner.trace import FileSystemTraceStore, NoTraceStore, TraceStore, new_trace_id
+
+MAX_ITERATIONS = 10
+
+
+class AgentRunner:
+    """Asks a model, runs the tools that it calls, and asks again, until it answers.
+
+    Parameters
+    ----------
+    llm_call
+        What ``create_…_llm_call`` returned; a `Model`; or a function of yours, called with
+        ``messages``, ``model``, ``tools`` (both OpenAI-shaped) and settings by name, as far as it
+        takes them. It returns a text, or a mapping with ``content``, ``tool_calls``, and perhaps
+        ``usage`` and ``cost`` (US dollars); it may be a coroutine function.
+    tools
+        Functions, tools, MCP servers.
+    hidden
+        Values of the tools' hidden parameters, by name: the model never sees either.
+    budget
+        US dollars that all runs of this runner may cost together: ``"2.00"``, or a `Budget`.
+        Nobody is asked; see `agentcell.runner.spending.Spending`.
+    trace_store
+        Where runs are traced: a folder, a `FileSystemTraceStore`, or what has its ``append`` and
+        ``put_media``. None: not kept.
+    max_iterations
+        How often one run may ask the model.
+    settings
+        For every call of the model, under those of a prompt file and those given with a run.
+    approve
+        Asked before each tool call, with the call and the tool: True allows it. None: tools that
+        need approval do not run, all others do.
+
+    Notes
+    -----
+    The nearest says which model is asked and how: the call's ``model`` and ``settings``, then the
+    front matter of the prompt file that made the messages, then the runner's ``settings``, then
+    what ``create_…_llm_call`` was given, then the provider's own default.
+
+    Raises
+    ------
+    AgentError
+        If `llm_call`, `max_iterations` or `trace_store` is of the wrong kind.
+    PriceError
+        If the budget is none.
+    """
+
+    def __init__(  # noqa: PLR0913 (each is a fact of its own about the runs)
+        self,
+        llm_call: ModelCall | Model | Callable[..., Any],
+        *,
+        tools: Any = None,
+        hidden: Mapping[str, Any] | None = None,
+        budget: Budget | Decimal | str | float | None = None,
+        trace_store: TraceStore | str | os.PathLike[str] | None = None,
+        max_iterations: int = MAX_ITERATIONS,
+        settings: Mapping[str, Any] | None = None,
+        approve: Approve | None = None,
+    ) -> None:
+        if not (isinstance(llm_call, (ModelCall, Model)) or callable(llm_call)):
+            raise AgentError(
+                f"llm_call is a {type(llm_call).__name__}; a function that asks a model was"
+                " expected.",
+                fix="give llm_call=create_gemini_llm_call(), a Model, or a function.",
+            )
+        self.llm_call = llm_call
+        self._tools = list(tools) if isinstance(tools, Iterator) else tools
+        self._hidden = dict(hidden or {})
+        self._spending = Spending(budget)
+        self.trace_store = _store(trace_store)
+        self.max_iterations = _count(max_iterations)
+        self.settings = dict(settings or {})
+        self._approve = approve
+        self._runs: dict[str, Run] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"AgentRunner({self.llm_call!r:.80}, max_iterations={self.max_iterations})"
+
+    @property
+    def budget(self) -> Budget | None:
+        """What all runs together may cost."""
+        return self._spending.budget
+
+    @property
+    def spent(self) -> Decimal:
+        """US dollars that the runs cost until now, as far as that is known."""
+        return self._spending.spent
+
+    async def call(  # noqa: PLR0913 (each overrides one thing for this run)
+        self,
+        messages: Sequence[Message] | str,
+        model: str | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        tools: Any = None,
+        hidden: Mapping[str, Any] | None = None,
+        max_iterations: int | None = None,
+    ) -> RunResult:
+        """Run to the end and return what came of it.
+
+        Parameters
+        ----------
+        messages
+            OpenAI-shaped, for example of `SimplePrompt.build_messages`; or a user's text.
+        model
+            Who is asked; None: what the prompt file says, else the default of `llm_call`.
+        settings, hidden, max_iterations
+            For this run, over the runner's own.
+        tools
+            For this run, beside the runner's own.
+
+        Returns
+        -------
+        RunResult
+            A mapping: ``content``, ``messages``, ``usage``, ``cost``, ``stop_reason``,
+            ``trace_id``, ``error``. A service that fails is told there, as ``failed``;
+            `RunResult.check` raises it.
+
+        Raises
+        ------
+        AgentcellError
+            If nothing could be sent: a model of another provider, no key, a setting or an
+            attachment that the model cannot take, tools that are none.
+        """
+        result: RunResult | None = None
+        events = self.run(
+            messages,
+            model,
+            settings=settings,
+            tools=tools,
+            hidden=hidden,
+            max_iterations=max_iterations,
+        )
+        async with contextlib.aclosing(events):
+            async for event in events:
+                if isinstance(event, RunEnded):
+                    result = event.result
+        assert result is not None  # noqa: S101 (a run's last event is its end)
+        return result
+
+    def run(  # noqa: PLR0913 (see `call`)
+        self,
+        messages: Sequence[Message] | str,
+        model: str | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        tools: Any = None,
+        hidden: Mapping[str, Any] | None = None,
+        max_iterations: int | None = None,
+    ) -> AsyncGenerator[RunEvent]:
+        """Yield what happens, as it happens; closing the iterator stops the run.
+
+        Parameters
+        ----------
+        messages, model, settings, tools, hidden, max_iterations
+            As for `call`.
+
+        Yields
+        ------
+        RunEvent
+            ``model_start``, pieces of text where the model streams, ``tool_start``,
+            ``tool_end``, …, and last ``final``; see `agentcell.runner.result`.
+
+        Raises
+        ------
+        AgentcellError
+            As for `call`; what is wrong with the arguments at once, the rest with the first event.
+        """
+        plan = self._plan(messages, model, settings, tools, hidden, max_iterations)
+        return self._events(Run(plan))
+
+    async def _events(self, run: Run) -> AsyncGenerator[RunEvent]:
+        with self._lock:
+            self._runs[run.id] = run
+        try:
+            async with contextlib.aclosing(run.events()) as events:
+                async for event in events:
+                    yield event
+        finally:
+            with self._lock:
+                self._runs.pop(run.id, None)
+
+    def cancel(self, trace_id: str | None = None) -> None:
+        """Stop runs: their results say ``cancelled``. May be called from any thread.
+
+        Parameters
+        ----------
+        trace_id
+            Which; None: all that are on their way. A tool that is no coroutine goes on in its
+            thread, and nobody waits for it.
+        """
+        with self._lock:
+            runs = [run for name, run in self._runs.items() if trace_id in (None, name)]
+        for run in runs:
+            run.cancel()
+
+    def _plan(  # noqa: PLR0913, PLR0917 (see `call`)
+        self,
+        messages: Sequence[Message] | str,
+        model: str | None,
+        settings: Mapping[str, Any] | None,
+        tools: Any,
+        hidden: Mapping[str, Any] | None,
+        max_iterations: int | None,
+    ) -> Plan:
+        asked = model if model is not None else getattr(messages, "model", None)
+        said = {**self.settings, **(getattr(messages, "settings", None) or {}), **(settings or {})}
+        given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+        if not isinstance(given, Sequence) or not given:
+            raise AgentError(
+                f"{type(messages).__name__} without a message was given; messages were expected.",
+                fix='give [{"role": "user", "content": "…"}], or a text.',
+            )
+        chosen, name = self._chosen(asked)
+        defaults = self.llm_call.settings if isinstance(self.llm_call, ModelCall) else {}
+        own = [one for one in (self._tools, tools) if one is not None]
+        named = named_tools(own, {**self._hidden, **(hidden or {})})
+        if named and chosen is not None and not chosen.capabilities.tools:
+            raise Unsupported(
+                f"{chosen.name} calls no tools.",
+                fix="leave the tools out, or name another model.",
+                provider=chosen.provider,
+                model=chosen.model_name,
+            )
+        limit = self.max_iterations if max_iterations is None else _count(max_iterations)
+        return Plan(
+            trace_id=new_trace_id(),
+            messages=[dict(message) for message in given],
+            model=chosen,
+            model_name=name,
+            ask=_asking(self.llm_call, asked, named) if chosen is None else _nobody,
+            tools=named,
+            settings={**defaults, **said},
+            max_iterations=limit,
+            approve=self._approve,
+            spending=self._spending,
+            store=self.trace_store,
+        )
+
+    def _chosen(self, name: str | None) -> tuple[Model | None, str]:
+        """Return the model to ask, None where a function asks it, and what it is called."""
+        if isinstance(self.llm_call, ModelCall):
+            found = self.llm_call.model(name)
+            return found, found.name
+        if not isinstance(self.llm_call, Model):
+            return None, name or str(getattr(self.llm_call, "__name__", "llm_call"))
+        own = self.llm_call
+        if name is not None and name not in (own.name, own.model_name):
+            raise AgentError(
+                f"The runner asks {own.name}, but {str(name)[:80]!r} was named.",
+                fix="leave the model out, or make the runner with"
+                " llm_call=create_…_llm_call(), which asks any model of a provider.",
+            )
+        return own, own.name
+
+
+def _asking(function: Any, model: str | None, tools: Mapping[str, Tool]) -> Callable[..., Any]:
+    """Return a call of a person's own function, with the arguments that it takes."""
+    parameters: Mapping[str, inspect.Parameter] = {}
+    with contextlib.suppress(TypeError, ValueError):  # of something written in C
+        parameters = inspect.signature(function).parameters
+    takes_all = not parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if tools and not takes_all and "tools" not in parameters:
+        raise AgentError(
+            "The runner has tools, but its llm_call takes none.",
+            fix="give it a parameter tools=None, or leave the tools out.",
+        )
+
+    def ask(
+        messages: list[Message], schemas: list[dict[str, Any]] | None, settings: dict[str, Any]
+    ) -> Any:
+        functions = [{"type": "function", "function": one} for one in schemas or ()]
+        given = {
+            "messages": openai_messages(messages),
+            "model": model,
+            "tools": functions or None,
+            **settings,
+        }
+        unknown = [one for one in settings if not takes_all and one not in parameters]
+        if unknown:
+            raise Unsupported(
+                f"llm_call takes no setting {unknown[0]!r}.",
+                fix="leave it out of the prompt's front matter and the call, or let the function"
+                " take **settings.",
+            )
+        return function(**{k: v for k, v in given.items() if takes_all or k in parameters})
+
+    return ask
+
+
+def _nobody(*_: Any) -> Any:
+    raise AssertionError("a model is asked, and no function")
+
+
+def _store(given: Any) -> TraceStore:
+    if given is None:
+        return NoTraceStore()
+    if isinstance(given, (str, os.PathLike)):
+        return FileSystemTraceStore(given)
+    if callable(getattr(given, "append", None)) and callable(getattr(given, "put_media", None)):
+        return given  # type: ignore[no-any-return]
+    raise AgentError(
+        f"trace_store is a {type(given).__name__}; a folder or a trace store was expected.",
+        fix='give trace_store=FileSystemTraceStore("traces").',
+    )
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    raise AgentError(
+        f"max_iterations is {str(value)[:40]}; a whole number, at least 1, was expected.",
+        fix="give for example max_iterations=10.",
+    )
