@@ -21,6 +21,7 @@ _IMAGES = (
 
 # https://mp4ra.org/registered-types/brands, read 2026-11-30: those of clips in an MP4 file.
 _MP4_BRANDS = re.compile(rb"isom|iso[2-9a-c]|mp4[12]|avc1|hvc1|dash|MSNV|M4V |M4VH|f4v |cmf[2cfsl]")
+_SOUND = (b"M4A ", b"M4B ", b"M4P ", b"F4A ", b"F4B ")
 _OLD_QUICKTIME = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 """Files from before there was a `ftyp` box begin with one of these."""
 
@@ -67,19 +68,22 @@ def media_type(head: bytes) -> MediaType:
         if head[8:12] == b"qt  ":
             return MediaType("video/quicktime", "mov", "a QuickTime clip")
         size = max(16, min(int.from_bytes(head[:4], "big"), len(head)))
-        if _MP4_BRANDS.search(head[8:size]):
+        if head[8:12] not in _SOUND and _MP4_BRANDS.search(head[8:size]):
             return MediaType("video/mp4", "mp4", "an MP4 clip")
     if head[4:8] in _OLD_QUICKTIME:
         return MediaType("video/quicktime", "mov", "a QuickTime clip")
     if head.startswith(b"\x1aE\xdf\xa3") and _doctype(head) == b"webm":
         return MediaType("video/webm", "webm", "a WebM clip")
-    return MediaType("", "", seen.noun if head else "nothing")
+    noun = "an audio file (M4A)" if head[8:12] in _SOUND else seen.noun
+    return MediaType("", "", noun if head else "nothing")
 
 
 def _doctype(head: bytes) -> bytes:
     """Return the kind of Matroska file that stands in the head of one."""
     place = head.find(_DOCTYPE, 4, 80)
-    if place < 0:
+    if place < 0 or not head[place + 2 : place + 3].strip(b"\0"):
         return b""
-    size = head[place + 2] & 0x7F
-    return head[place + 3 : place + 3 + size].rstrip(b"\0")
+    start = place + 2
+    width = 9 - head[start].bit_length()  # of the size, whose first bit that is set tells it
+    size = int.from_bytes(head[start : start + width], "big") & ((1 << 7 * width) - 1)
+    return head[start + width : start + width + size].rstrip(b"\0")
