@@ -211,6 +211,34 @@ def test_a_change_of_the_session_is_told_and_many_are_told_seldom(
     assert panel.followed_count < 30
 
 
+class Slow(Stamps):
+    """Reads its first state slowly."""
+
+    def __init__(self, session: Session) -> None:
+        self.reading = threading.Event()
+        super().__init__(session)
+
+    def state(self) -> dict[str, Any]:
+        state = super().state()
+        if not self.reading.is_set():
+            self.reading.set()
+            time.sleep(0.2)
+        return state
+
+
+def test_an_older_state_never_comes_after_a_newer() -> None:
+    panel = Slow(Session())
+    page = Page(panel)
+    page.post("hello", name="first")
+    panel.reading.wait(GUARD)
+    panel.session.model = "openai/newer"
+    page.event("state", model="openai/newer")
+    kinds = [content["kind"] for content, _ in page.sent]
+    panel.close()
+
+    assert kinds == ["reply", "state"]
+
+
 def test_an_error_while_following_a_change_is_told(panel: Stamps, page: Page) -> None:
     def broken() -> None:
         raise ZeroDivisionError("no")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from labkit import SCREENSHOTS, Lab, Notebook, OpenNotebook, chromium, find_chromium, watch_external
 
@@ -40,6 +40,7 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("CI"):
             pytest.fail(NO_BROWSER, pytrace=False)
         pytest.skip(NO_BROWSER)
+    expect.set_options(timeout=20_000)  # a guard: the machine may be busy with other tests
     with chromium(executable) as browser:
         yield browser
 

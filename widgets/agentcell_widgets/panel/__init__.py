@@ -18,11 +18,12 @@ A panel is a folder with `__init__.py`, a `.js` and a `.css`; `Panel` is its bas
             return {"notice": say("{tag} is sold.", tag=tag)}
 """
 
+from agentcell_widgets.panel.doors import Payload, handles
 from agentcell_widgets.panel.message import Message
 from agentcell_widgets.panel.source import css, esm
 from agentcell_widgets.panel.static import NO_PICTURE, Static
 from agentcell_widgets.panel.uploads import Uploaded
-from agentcell_widgets.panel.widget import Panel, Payload, handles
+from agentcell_widgets.panel.widget import Panel
 
 __all__ = [
     "NO_PICTURE",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
@@ -16,6 +17,7 @@ from agentcell.errors import AgentcellError, PanelError
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import add_language, language, word
+from agentcell_widgets.panel.doors import ANSWERED, buffers_of, doors_of, handles
 from agentcell_widgets.panel.mailbox import Mailbox
 from agentcell_widgets.panel.message import Message
 from agentcell_widgets.panel.pace import Pace
@@ -27,8 +29,6 @@ add_language("zh", ZH)
 
 _log = logging.getLogger(__name__)
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-
 CHANGES_PER_SECOND = 15
 """How often a page is told of the session's changes at most; more would be lost on the way."""
 
@@ -36,45 +36,6 @@ _LONGEST_BUG = 300
 
 STATIC_INTERVAL = 1.0
 """Seconds between two updates of the output that reads without a kernel."""
-
-
-def handles(kind: str, *, at_once: bool = False) -> Callable[[_F], _F]:
-    """Mark the method that answers messages of a kind.
-
-    It is called with the `Message`, in a thread or, if it is a coroutine function, on
-    `agentcell.loop.LOOP`; never in the shell's thread, so a cell may be running meanwhile. What it
-    returns, a dict or None, answers the page; so does an `AgentcellError` that it raises. A
-    `Payload` carries bytes as well.
-
-    Parameters
-    ----------
-    kind
-        As the page sends it.
-    at_once
-        Whether it runs beside the messages before it, rather than after them: for what stops.
-    """
-
-    def mark(method: _F) -> _F:
-        method._handles = (kind, at_once)  # type: ignore[attr-defined]  # noqa: SLF001
-        return method
-
-    return mark
-
-
-class Payload(dict[str, Any]):
-    """An answer's payload that bytes go with.
-
-    Parameters
-    ----------
-    payload
-        By names.
-    buffers
-        The bytes; the page gets them as `DataView`s beside the payload.
-    """
-
-    def __init__(self, payload: Mapping[str, Any], buffers: Sequence[bytes] = ()) -> None:
-        super().__init__(payload)
-        self.buffers = list(buffers)
 
 
 class Panel(anywidget.AnyWidget):
@@ -115,14 +76,7 @@ class Panel(anywidget.AnyWidget):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        doors = {
-            kind: (name, at_once)
-            for base in reversed(cls.__mro__)
-            for name, value in vars(base).items()
-            if (marked := getattr(value, "_handles", None))
-            for kind, at_once in [marked]
-        }
-        cls._doors = doors
+        cls._doors = doors_of(cls)
         add_language("zh", cls.WORDS)
 
     def __init__(self, session: Session) -> None:
@@ -134,6 +88,8 @@ class Panel(anywidget.AnyWidget):
             texts={one: here for one, here in said.items() if here != one}, language=language()
         )
         self._is_closed = False
+        self.telling = threading.RLock()
+        """Held while a state is read and sent, so that an older one never comes after a newer."""
         self._mailbox = Mailbox()
         self._uploads = Uploads()
         self._outputs = StaticOutputs()
@@ -179,7 +135,7 @@ class Panel(anywidget.AnyWidget):
             JSON; bytes in a `Payload`.
         """
         if not self._is_closed:
-            self.send({"kind": kind, "payload": dict(payload or {})}, _buffers_of(payload))
+            self.send({"kind": kind, "payload": dict(payload or {})}, buffers_of(payload))
 
     def changed(self) -> None:
         """Let the views and the output below be brought up to date, soon; from any thread."""
@@ -193,8 +149,10 @@ class Panel(anywidget.AnyWidget):
     # -- from the page ----------------------------------------------------------------------
 
     @handles("hello")
-    def _hello(self, _: Message) -> Mapping[str, Any]:
-        return self.state()
+    def _hello(self, message: Message) -> object:
+        with self.telling:
+            self._send_reply(message, self.state())
+        return ANSWERED
 
     @handles("upload-begin")
     def _upload_begin(self, message: Message) -> dict[str, Any]:
@@ -227,20 +185,29 @@ class Panel(anywidget.AnyWidget):
         self._mailbox.put(work, at_once=at_once)
 
     async def _answer(self, method: Callable[..., Any], message: Message) -> None:
-        reply: dict[str, Any] = {"kind": "reply", "id": message.id}
         payload: Mapping[str, Any] | None = None
         try:
             if inspect.iscoroutinefunction(method):
                 payload = await method(message)
             else:
                 payload = await asyncio.to_thread(method, message)
-            reply |= {"ok": True, "payload": dict(payload or {})}
         except AgentcellError as error:
-            reply |= {"ok": False, "problem": plain(error.problem), "fix": plain(error.fix)}
+            self._send_refusal(message, plain(error.problem), plain(error.fix))
         except Exception as error:  # noqa: BLE001 (told where the person is: in the panel)
-            reply |= {"ok": False, "problem": _bug(message.kind, error), "fix": ""}
+            self._send_refusal(message, _bug(message.kind, error), "")
+        else:
+            if payload is not ANSWERED:
+                self._send_reply(message, payload)
+
+    def _send_reply(self, message: Message, payload: Mapping[str, Any] | None) -> None:
         if message.id and not self._is_closed:
-            self.send(reply, _buffers_of(payload))
+            reply = {"kind": "reply", "id": message.id, "ok": True, "payload": dict(payload or {})}
+            self.send(reply, buffers_of(payload))
+
+    def _send_refusal(self, message: Message, problem: str, fix: str) -> None:
+        if message.id and not self._is_closed:
+            reply = {"kind": "reply", "id": message.id, "ok": False, "problem": problem, "fix": fix}
+            self.send(reply)
 
     def _answer_at_once_while_a_cell_runs(self) -> None:
         """Let messages come by the thread that the page asks for, not by the shell's own.
@@ -286,7 +253,8 @@ class Panel(anywidget.AnyWidget):
         if self._is_closed:
             return
         try:
-            self.followed()
+            with self.telling:
+                self.followed()
         except Exception as error:  # noqa: BLE001 (told where the person is: in the panel)
             self.tell("trouble", {"problem": _bug("following a change", error), "fix": ""})
 
@@ -323,7 +291,3 @@ def _bug(what: str, error: Exception) -> str:
     _log.debug("A panel failed at %s.", what, exc_info=error)
     said = redacted(f"{type(error).__name__}: {error}", *known_keys())[:_LONGEST_BUG]
     return plain(f"{what!r} went wrong in the panel. {said}")
-
-
-def _buffers_of(payload: Mapping[str, Any] | None) -> list[bytes]:
-    return payload.buffers if isinstance(payload, Payload) else []
