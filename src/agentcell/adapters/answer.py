@@ -117,7 +117,7 @@ async def _streamed(
         with contextlib.suppress(ValueError):  # half an event: the end below says so
             yield decoder.feed(event)
     if not seen and kept.strip():
-        yield _document(bytes(kept), decoder, origin)
+        yield read_document(bytes(kept), decoder, origin)
     elif not decoder.finished:
         yield decoder.finish()
 
@@ -132,10 +132,17 @@ async def _whole(
             data += piece
             if len(data) > MAX_EVENT_BYTES:
                 raise failures.no_answer(origin, f"more than {MAX_EVENT_BYTES:,} bytes")
-    yield _document(bytes(data), decoder, origin)
+    yield read_document(bytes(data), decoder, origin)
 
 
-def _document(data: bytes, decoder: Decoder, origin: Origin) -> Iterable[Event]:
+def read_document(data: bytes, decoder: Decoder, origin: Origin) -> Iterable[Event]:
+    """Return what an answer says that came as one document.
+
+    Raises
+    ------
+    ModelError
+        If it is none, or tells of a failure.
+    """
     if not data.strip():
         raise failures.truncated(origin, 0)
     try:

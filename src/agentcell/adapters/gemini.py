@@ -129,7 +129,7 @@ class GeminiModel(GeminiUploads):
         answer = await post(
             prepared,
             self.address_at(origin.address),
-            {"x-goog-api-key": origin.key},
+            await self.service_headers(prepared),
             may_leave=False,
         )
         if answer.is_success:
@@ -141,6 +141,10 @@ class GeminiModel(GeminiUploads):
             error.args = (failures.redacted(str(error), *origin.hidden),)
             raise failure from error
         raise failure  # for httpx2 a 1xx is none
+
+    async def service_headers(self, prepared: Prepared) -> dict[str, str]:
+        """Return the header with the key."""
+        return {"x-goog-api-key": prepared.origin.key}
 
     def address_at(self, base_url: str) -> str:
         """Return where requests go to.

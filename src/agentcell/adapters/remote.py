@@ -196,6 +196,20 @@ class RemoteModel(Model):
     def _key(self) -> str:
         return self._found_key().value
 
+    async def service_headers(self, prepared: Prepared) -> dict[str, str]:
+        """Return the service's own headers of a request, the key among them."""
+        raise NotImplementedError
+
+    def prepared_apart(self) -> Prepared:
+        """Return what requests need that are about no question: about files, or about batches."""
+        return Prepared(
+            body=Body(()),
+            headers=self._extra_headers,
+            timeouts=self._timeouts,
+            policy=self._policy,
+            origin=self._origin(),
+        )
+
     def encode(
         self,
         messages: list[Message],

@@ -63,16 +63,19 @@ class SdkModel(RemoteModel):
     async def send(self, prepared: Prepared) -> httpx2.Response:
         """Send one request and return its answer, whose body is still to be read."""
         origin = prepared.origin
-        if not origin.is_local and self._names_an_account():
-            headers = await self._client_headers(prepared)
-        else:
-            headers = {"authorization": f"Bearer {origin.key}", **self.protocol_headers}
+        headers = await self.service_headers(prepared)
         answer = await post(prepared, self.address_at(origin.address), headers)
         if answer.is_success:
             return answer
         failure, read = await refusal(answer, prepared)
         failure.__cause__ = await self._own_error(read, failure, origin)
         raise failure
+
+    async def service_headers(self, prepared: Prepared) -> dict[str, str]:
+        """Return the service's own headers of a request, the key among them."""
+        if not prepared.origin.is_local and self._names_an_account():
+            return await self._client_headers(prepared)
+        return {"authorization": f"Bearer {prepared.origin.key}", **self.protocol_headers}
 
     def _names_an_account(self) -> bool:
         """Whether the environment has headers for the vendor that only its client knows."""

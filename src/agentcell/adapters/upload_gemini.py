@@ -11,14 +11,12 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from agentcell.adapters import failures
 from agentcell.adapters.addresses import host_of, joined
-from agentcell.adapters.broken_connections import broken
-from agentcell.adapters.connection import shared_client
 from agentcell.adapters.gemini_address import uploading, versioned
 from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.upload_failures import tried
@@ -32,6 +30,7 @@ from agentcell.adapters.upload_form import (
 )
 from agentcell.adapters.upload_store import Upload
 from agentcell.adapters.uploads import UploadsFiles
+from agentcell.adapters.whole_answers import whole_answer
 from agentcell.assets.asset import MediaAsset
 from agentcell.errors import BadRequest, ModelError, Timeout
 
@@ -59,7 +58,7 @@ class GeminiUploads(UploadsFiles):
             "x-goog-upload-header-content-length": str(size),
             "x-goog-upload-header-content-type": asset.mime_type,
         }
-        start = await _answer(
+        start = await whole_answer(
             prepared,
             "POST",
             uploading(origin.address),
@@ -76,7 +75,7 @@ class GeminiUploads(UploadsFiles):
             "x-goog-upload-offset": "0",
         }
         async with contextlib.aclosing(_pieces(asset)) as pieces:
-            end = await _answer(
+            end = await whole_answer(
                 prepared,
                 "POST",
                 _at(origin.address, address),
@@ -114,12 +113,14 @@ class GeminiUploads(UploadsFiles):
 
     async def remove_file(self, upload: Upload, prepared: Prepared) -> None:
         """Delete one file."""
-        await _answer(prepared, "DELETE", _place(upload, prepared), headers=_with_key(prepared))
+        await whole_answer(
+            prepared, "DELETE", _place(upload, prepared), headers=_with_key(prepared)
+        )
 
     async def _file(self, upload: Upload, prepared: Prepared) -> dict[str, Any]:
         async def look() -> httpx2.Response:
             headers = _with_key(prepared)
-            return await _answer(prepared, "GET", _place(upload, prepared), headers=headers)
+            return await whole_answer(prepared, "GET", _place(upload, prepared), headers=headers)
 
         return file_object(prepared.origin, (await tried(look, prepared)).content)
 
@@ -166,39 +167,3 @@ async def _pieces(asset: MediaAsset) -> AsyncGenerator[bytes]:
     with asset.open() as content:
         while piece := content.read(_PIECE):
             yield piece
-
-
-async def _answer(
-    prepared: Prepared,
-    method: str,
-    url: str,
-    *,
-    headers: Mapping[str, str],
-    content: bytes | AsyncIterator[bytes] | None = None,
-) -> httpx2.Response:
-    """Send one request and return its whole answer.
-
-    Raises
-    ------
-    ModelError
-        If there is no answer, or its status is an error.
-    """
-    import httpx2
-
-    client = await shared_client()
-    origin, timeouts = prepared.origin, prepared.timeouts
-    limits = httpx2.Timeout(timeouts.first_byte, connect=timeouts.connect, pool=timeouts.connect)
-    try:
-        answer = await client.request(
-            method,
-            url,
-            headers=dict(headers),
-            content=content,
-            timeout=limits,
-            follow_redirects=False,
-        )
-    except httpx2.HTTPError as error:
-        raise broken(error, origin, timeouts, timeouts.first_byte) from error
-    if not answer.is_success:
-        raise failures.from_answer(origin, answer.status_code, answer.headers, answer.content)
-    return answer

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from agentcell.adapters.body import Body
 from agentcell.adapters.events import Event, Retrying
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.prepared import Prepared
@@ -108,7 +107,7 @@ class UploadsFiles(RemoteModel):
 
     async def adelete_uploads(self) -> list[Upload]:
         """Like `delete_uploads`, without blocking the loop."""
-        prepared = self._prepared_for_files()
+        prepared = self.prepared_apart()
         account = account_of(prepared.origin)
         found = await kept(self._folder, UPLOADS.all_of, account)
         for upload in found:
@@ -272,16 +271,6 @@ class UploadsFiles(RemoteModel):
             takes_ids=self._takes_ids,
             seen=lambda digest: account is not None and UPLOADS.seen(account, digest),
             room=super().request_limits().request_bytes,
-        )
-
-    def _prepared_for_files(self) -> Prepared:
-        """Return what a request about files alone needs."""
-        return Prepared(
-            body=Body(()),
-            headers=self._extra_headers,
-            timeouts=self._timeouts,
-            policy=self._policy,
-            origin=self._origin(),
         )
 
     @property
