@@ -164,9 +164,8 @@ class GenerateMagics(Magics):
                         display.take(event)
         except KeyboardInterrupt:
             if generation is None:
-                stopped = self._became(display)
-                display.end(stopped.problem)
-                raise stopped from None
+                display.end("Stopped.")
+                raise self._became(display) from None
         except BaseException:
             display.end("Nothing was made.")
             raise

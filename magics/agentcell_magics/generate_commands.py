@@ -210,7 +210,7 @@ def _kinds(backend: ImageBackend) -> str:
 
 def _opening(backend: ImageBackend) -> str:
     needed = _NEEDS.get(backend.name)
-    return say("needs {what}", what=needed) if needed else say("not set up")
+    return say("needs {what}", what=needed) if needed else say("only where it is named")
 
 
 def _models(session: Session) -> Iterator[tuple[str, str]]:

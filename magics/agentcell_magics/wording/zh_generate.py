@@ -16,6 +16,7 @@ ZH_GENERATE: Final[dict[str, str]] = {
     ", {count} missing": "，缺少 {count} 个",
     "not finished": "尚未完成",
     "Nothing was made.": "没有生成任何内容。",
+    "Stopped.": "已停止。",
     "{count} pictures: {alt}": "{count} 张图片：{alt}",
     "As its maker put it": "服务方改写后的提示词",
     "seed {number}": "种子 {number}",
@@ -58,7 +59,7 @@ ZH_GENERATE: Final[dict[str, str]] = {
     "pictures": "图片",
     "clips": "视频",
     "set up": "已设置",
-    "not set up": "未设置",
+    "only where it is named": "仅在指明时使用",
     "needs {what}": "需要 {what}",
     "free; only where it is named": "免费；仅在指明时使用",
 }
