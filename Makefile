@@ -52,7 +52,7 @@ bench:  ## measure against the limits
 venv:  ## set up for development
 	@$(SETUP) dev
 
-peers:  ## install servers that others wrote, which the adapters are tested against
+peers:  ## install what others wrote that tests use: servers for the adapters, axe-core for the panels
 	@$(SETUP) dev
 	@VENV="$(VENV)" sh .ci/peers
 

@@ -1,128 +1,195 @@
-"""A session's attachments -> a panel of cards, each with a button that takes it out."""
+"""A session's attachments -> a tray of cards: look, add, name, put in order, take out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
-import anywidget
-import traitlets
-
-from agentcell.assets.preview import preview
-from agentcell.errors import AgentcellError
+from agentcell.assets.asset import MediaAsset, asset_from_path
+from agentcell.assets.preview import enlarged, preview, preview_problem
+from agentcell.errors import AgentcellError, AttachmentError
 from agentcell.messages import MediaMessageBlock
-from agentcell.safe_text import as_html, plain
+from agentcell.prompts.place import field_name
+from agentcell.safe_text import as_html, as_literal, plain
+from agentcell.session import Session
+from agentcell.wording import say, word
+from agentcell_widgets.attachments.cards import Cards
+from agentcell_widgets.attachments.places import assets_at, names_of_pictures
+from agentcell_widgets.attachments.zh import ZH
+from agentcell_widgets.panel import Message, Panel, Payload, Static, Uploaded, css, esm, handles
 
 __all__ = ["AttachmentsPanel"]
 
-_HERE = Path(__file__).parent
-
-THUMBNAIL_SIDE = 192
+THUMBNAIL_SIDE = 256
 """Pixels of a thumbnail's longer side: twice what the panel shows, for sharp screens."""
+
+_LONGEST_TAG = 200
+_LONGEST_PLACE = 20_000_000
+"""Characters of a place: a ``data:`` address holds a whole picture."""
+
+_MOST_PAGES = 100_000
+_MOST_TAGS = 10_000
+_MOST_NAMED = 3
 
 EMPTY = "No attachments yet."
 
-
-class AttachmentsSource(Protocol):
-    """What the panel needs of a session."""
-
-    @property
-    def attachments(self) -> tuple[MediaMessageBlock, ...]:
-        """All attachments that a model may be given."""
-
-    def on_change(self, callback: Callable[[], None], /) -> Callable[[], None]:
-        """Call `callback` after every change; return what ends that."""
-
-    def forget(self, tag: str, /) -> object:
-        """Let the attachment of that tag never go out again."""
+Variables = Callable[[], Mapping[str, Any]]
 
 
-class AttachmentsPanel(anywidget.AnyWidget):
-    """Shows what a session has attached, and lets a person take it out again.
+class AttachmentsPanel(Panel):
+    """Shows what a session has attached, what it comes to, and lets a person change it.
 
     Parameters
     ----------
     session
-        A `Session`, or anything with its `attachments`, `on_change` and `forget`.
+        The session behind it.
+    variables
+        Returns the notebook's variables by name, which may then be attached by it; None: none.
 
     Notes
     -----
-    Traits shared with ``attachments.js``, both owned by Python:
-
-    - `cards`: one dict for each attachment: ``tag``, ``name``, ``detail`` and, where there is a
-      picture to show, ``alt``, ``mime_type`` and ``thumbnail`` (the bytes of its file).
-    - `notice`: one sentence on the last thing that happened; read aloud by screen readers.
-
-    The browser sends ``{"kind": "forget", "tag": str}`` and gets ``{"kind": "done"}``. Where no
-    widget can be drawn, the output holds the same list as HTML and as text.
+    The page is told ``state``: ``model``, ``total``, ``cards`` and ``names``; see `Cards`. It asks
+    ``add`` (``place``, ``kind``), ``remove`` (``tag``), ``label`` (``tag``, ``label``),
+    ``arrange`` (``tags``) and ``picture`` (``tag``, ``page``, ``large``), and sends files.
     """
 
-    _esm = _HERE / "attachments.js"
-    _css = _HERE / "attachments.css"
+    NAME = "attachments"
+    TITLE = "Attachments"
+    WORDS = ZH
 
-    cards = traitlets.List(traitlets.Dict()).tag(sync=True)
-    notice = traitlets.Unicode().tag(sync=True)
+    _esm = esm(__file__, "attachments.js")
+    _css = css(__file__, "attachments.css")
 
-    _unsubscribe: Callable[[], None] | None = None
+    def __init__(self, session: Session, *, variables: Variables | None = None) -> None:
+        self._variables = variables
+        self._cards = Cards()
+        self._told: Mapping[str, Any] | None = None
+        super().__init__(session)
 
-    def __init__(self, session: AttachmentsSource) -> None:
-        super().__init__()
-        self._session = session
-        self.on_msg(self._receive)
-        self._unsubscribe = session.on_change(self._refresh)
-        self._refresh()
+    def state(self) -> Mapping[str, Any]:
+        """Return what the page shows: no picture, which it asks for one by one."""
+        return {**self._cards.of(self.session), "names": names_of_pictures(self._values())}
 
-    def close(self) -> None:
-        """End the panel: it disappears, and the session no longer tells it of changes."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-        super().close()
+    def followed(self) -> None:
+        """Tell the views, if anything that they show is different."""
+        state = self.state()
+        if state != self._told:
+            self._told = state
+            self.tell("state", state)
 
-    def __repr__(self) -> str:
-        lines = [f"{plain(block.tag)} {plain(block.asset.describe())}" for block in self._blocks()]
-        return "\n".join(lines) or EMPTY
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        bundle: tuple[dict[str, Any], dict[str, Any]] | None = super()._repr_mimebundle_(**kwargs)
-        if bundle is not None:
-            bundle[0]["text/html"] = self._static_html()
-        return bundle
-
-    def _blocks(self) -> tuple[MediaMessageBlock, ...]:
-        return self._session.attachments
-
-    def _refresh(self) -> None:
-        self.cards = [_card(block) for block in self._blocks()]
-
-    def _receive(self, _panel: object, content: object, _buffers: object) -> None:
-        """Take a message from the browser. It comes from outside: nothing of it is trusted."""
-        if not isinstance(content, dict) or content.get("kind") != "forget":
-            return
-        tag = str(content.get("tag"))
-        try:
-            self._session.forget(tag)
-        except AgentcellError as error:  # shown here: a callback has no cell of its own
-            self.notice = error.problem
-        else:
-            self.notice = f"{plain(tag)} is removed; the model will not be given it again."
-        self.send({"kind": "done"})
-
-    def _static_html(self) -> str:
+    def static(self) -> Static:
         """Return the list without its pictures: those are saved once, under the cells."""
+        lines = [(plain(one.tag), plain(one.asset.describe())) for one in self.session.attachments]
+        if not lines:
+            empty = word(EMPTY)
+            return Static(html=f"<p>{as_html(empty)}</p>", markdown=as_literal(empty), text=empty)
         items = "".join(
-            f"<li><strong>{as_html(block.tag)}</strong> {as_html(block.asset.describe())}</li>"
-            for block in self._blocks()
+            f"<li><strong>{as_html(tag)}</strong> {as_html(facts)}</li>" for tag, facts in lines
         )
-        return f"<ul>{items}</ul>" if items else f"<p>{EMPTY}</p>"
+        rows = "\n".join(f"- **{as_literal(tag)}** {as_literal(facts)}" for tag, facts in lines)
+        return Static(
+            html=f"<ul>{items}</ul>",
+            markdown=rows,
+            text="\n".join(f"{tag} {facts}" for tag, facts in lines),
+        )
 
+    # -- added
 
-def _card(block: MediaMessageBlock) -> dict[str, Any]:
-    card: dict[str, Any] = {
-        "tag": block.tag,
-        "name": plain(block.description or block.field_name),
-        "detail": plain(block.asset.describe()),
-    }
-    if shown := preview(block.asset, max_side=THUMBNAIL_SIDE):
-        card |= {"alt": plain(shown.alt), "mime_type": shown.mime_type, "thumbnail": shown.data}
-    return card
+    def uploaded(self, file: Uploaded, message: Message) -> dict[str, Any]:  # noqa: ARG002
+        """Attach a file that the page sent; its content says what it is."""
+        asset = asset_from_path(file.path, filename=file.name or None)
+        name = asset.filename or ("pasted" if file.name else "file")
+        return self._attached([asset], field_name(name), name, place="")
+
+    @handles("add")
+    def _add(self, message: Message) -> dict[str, Any]:
+        """Attach what is at a path or an address, or what a variable holds."""
+        place = message.text("place", longest=_LONGEST_PLACE).strip()
+        kind = message.choice("kind", ("", "image", "pdf"), default="")
+        found = assets_at(place, kind, self._values())
+        name = field_name(found.name)
+        return self._attached(found.assets, name, found.label, place=found.place)
+
+    def _attached(
+        self, assets: list[MediaAsset], name: str, label: str, *, place: str
+    ) -> dict[str, Any]:
+        known = set(self.session.tags)
+        tags = [
+            self.session.attach(
+                one,
+                name=name,
+                label=label or one.filename or "",
+                place=place if len(assets) == 1 else "",
+            )
+            for one in assets
+        ]
+        shown = ", ".join(map(plain, tags[:_MOST_NAMED])) + (
+            " …" if len(tags) > _MOST_NAMED else ""
+        )
+        notes = [plain(note) for one in assets for note in one.notes]
+        said = (
+            say("{tags}: attached before; goes with the next question.", tags=shown)
+            if known.issuperset(tags)
+            else say("{tags} goes with the next question.", tags=shown)
+        )
+        return {"tags": tags, "notice": " ".join([said, *notes])}
+
+    # -- changed
+
+    @handles("remove")
+    def _remove(self, message: Message) -> dict[str, Any]:
+        tag = message.text("tag", longest=_LONGEST_TAG)
+        self.session.forget(tag)
+        return {
+            "notice": say("{tag} is removed; the model will not be given it again.", tag=plain(tag))
+        }
+
+    @handles("label")
+    def _label(self, message: Message) -> dict[str, Any]:
+        tag = message.text("tag", longest=_LONGEST_TAG)
+        label = " ".join(plain(message.text("label", longest=1_000)).split())
+        new = self.session.relabel(tag, label)
+        return {"tag": new, "notice": say("It is called {tag} now.", tag=plain(new))}
+
+    @handles("arrange")
+    def _arrange(self, message: Message) -> None:
+        self.session.arrange(message.texts("tags", most=_MOST_TAGS, longest=_LONGEST_TAG))
+
+    # -- looked at
+
+    @handles("picture")
+    def _picture(self, message: Message) -> Payload:
+        """Return a thumbnail, or a large picture, of an image or one page of a PDF."""
+        block = self._block(message.text("tag", longest=_LONGEST_TAG))
+        page = message.number("page", least=1, most=_MOST_PAGES, default=1)
+        asset = block.asset
+        if message.flag("large", default=False):
+            shown = enlarged(asset, page=page)
+        else:
+            shown = preview(asset, max_side=THUMBNAIL_SIDE, page=page)
+        if shown is None:
+            return Payload({"problem": plain(preview_problem(asset, page=page)), "page": page})
+        facts = {
+            "alt": plain(shown.alt),
+            "type": shown.mime_type,
+            "width": shown.width,
+            "height": shown.height,
+            "page": page,
+        }
+        return Payload(facts, [shown.data])
+
+    def _block(self, tag: str) -> MediaMessageBlock:
+        found = next((one for one in self.session.attachments if one.tag == tag), None)
+        if found is None:
+            raise AttachmentError(
+                f"No attachment is called {plain(tag)[:80]!r}.", fix="it was removed meanwhile."
+            )
+        return found
+
+    def _values(self) -> Mapping[str, Any]:
+        if self._variables is None:
+            return {}
+        try:
+            return dict(self._variables())
+        except (AgentcellError, RuntimeError):  # they changed while they were read
+            return {}
