@@ -78,7 +78,7 @@ class MediaJob:
         if self.cost is not None:
             said["costUsd"] = self.cost
         media: list[dict[str, str]] = []
-        if state.lower() == "success":
+        if state.strip().lower() == "success":
             for index, url in enumerate(self.files):
                 media.append({"type": self.kind, "url": url})
                 if index < len(self.thumbnails):
