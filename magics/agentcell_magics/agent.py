@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
@@ -155,7 +156,9 @@ class AskMagics(Magics):
             pdf_as=options.pdf_as,
             cell_id=cell_id(self.shell),
             part=self._part(),
-            tools=tools_named(options.tools, values, self.session.own_tool),
+            tools=tools_named(
+                options.tools, values, partial(self.session.own_tool, model=options.model)
+            ),
             approve=Approval(mode, can_ask=not options.in_background),
             max_rounds=options.max_rounds,
             schema=None if options.schema is None else schema_named(options.schema, values),

@@ -265,9 +265,11 @@ def _tools(variables: Mapping[str, Any], begun: str) -> list[Offer]:
     """Offer functions, tools and servers, and behind a dot an object's methods; no classes."""
     head, dot, _ = begun.rpartition(".")
     if not dot:
+        from agentcell.imaging.contract import OWN_TOOLS
+
         tools = _named(variables, "Tool", "McpServer")
         plain = [name for name, value in variables.items() if _is_function(value)]
-        return matching(dict.fromkeys([*plain, *tools]), begun, "function")
+        return matching(dict.fromkeys([*plain, *tools, *OWN_TOOLS]), begun, "function")
     value = variables.get(head)
     if value is None or type(value).__name__ == "McpServer":  # which would have to be started
         return []

@@ -292,14 +292,24 @@ class Meter:
         turn
             As it ended.
         """
-        self._end_call(is_over=turn.status != "interrupted")
+        self.settle(is_over=turn.status != "interrupted")
         known = self._told
         # Of an answer that broke off a recording does not tell the cost, and each replay must say
         # the same, whatever server stands behind it.
         is_open = isinstance(self._model, RecordingModel) and turn.status != "complete"
-        turn = replace(turn, cost=None if known.unknown or is_open else known.usd)
-        self._ledger.book(turn.id, Spent(usd=self._paid.usd, unknown=min(self._paid.unknown, 1)))
-        return turn
+        return replace(turn, cost=None if known.unknown or is_open else known.usd)
+
+    def settle(self, *, is_over: bool) -> None:
+        """Let the ledger know what all calls cost; a second time changes nothing.
+
+        Parameters
+        ----------
+        is_over
+            Whether the last one came to an end, be it an error.
+        """
+        self._end_call(is_over=is_over)
+        paid = Spent(usd=self._paid.usd, unknown=min(self._paid.unknown, 1))
+        self._ledger.book(self._turn_id, paid)
 
 
 async def _awaited(value: Any) -> Any:

@@ -18,6 +18,15 @@ VIEW = "view_image"
 IMAGE_TOOL_NAMES = (GENERATION, VIEW)
 """In the order in which they are offered."""
 
+DELEGATIONS = ("delegate_create_image", "delegate_create_video")
+"""The tools that hand a task to a specialist."""
+
+MEDIA = ("media_generate_image", "media_generate_video", "media_list_models")
+"""The tools of a hosted media service."""
+
+OWN_TOOLS = (VIEW, GENERATION, *DELEGATIONS, *MEDIA)
+"""All that a session has without anybody writing them."""
+
 
 class _Choice(StrEnum):
     """One of a few words; any other is an error that names them."""

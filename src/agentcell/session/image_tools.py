@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agentcell.adapters.model import Model
 from agentcell.agents.tools import Tool
-from agentcell.errors import GenerationError
+from agentcell.errors import GenerationError, NoBackend
 from agentcell.imaging.contract import GENERATION, VIEW, ImageToolConfig
 from agentcell.imaging.guidance import render_image_prompt_guidance
 from agentcell.imaging.view import view_image_tool
-from agentcell.session.past import Past
+from agentcell.imaging.wish import GenerationWish
+from agentcell.session.making import Making
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from agentcell.history.notebook import NotebookHistory
 
 
-class ImageTools(Past):
+class ImageTools(Making):
     """What a session lets models do with images; see `Session`."""
 
     def __init__(
@@ -34,7 +36,13 @@ class ImageTools(Past):
 
     @property
     def image_tools(self) -> ImageToolConfig:
-        """Which image tools every question offers to its model: none, until it is set."""
+        """Which image tools every question offers to its model: none, until it is set.
+
+        Raises
+        ------
+        NoBackend
+            If pictures are to be made, and nobody is set up who could; the gates stay as they are.
+        """
         return self._image_tools
 
     @image_tools.setter
@@ -45,30 +53,22 @@ class ImageTools(Past):
                 fix="write session.image_tools = ImageToolConfig(image_view_enabled=True).",
             )
         if config != self._image_tools:
+            if config.offers_generation and not self._image_tools.offers_generation:
+                self.generator.backend_for(GenerationWish(prompt="anything"))  # is there anybody?
             self._image_tools = config
             self._changed()
-
-    def own_tool(self, name: str) -> Tool | None:
-        """Return a tool of the session's own, if its gate is open; None if there is none so named.
-
-        Parameters
-        ----------
-        name
-            ``view_image`` and the like.
-
-        Raises
-        ------
-        ToolError
-            If its gate is closed; says how it is opened.
-        """
-        return view_image_tool(self) if name == VIEW else None
 
     def _offered(self, model: Model, named: Mapping[str, Tool]) -> dict[str, Tool]:
         """Return the image tools that go with a question to `model`, beside those it names."""
         config, able = self.image_tools, model.capabilities
         if not able.tools:
             return {}
-        offered = {}
+        offered: dict[str, Tool] = {}
+        if config.offers_generation and GENERATION not in named:
+            from agentcell.imaging.executor import image_generation_tool
+
+            with contextlib.suppress(NoBackend):  # its key was taken away since
+                offered[GENERATION] = image_generation_tool(self)
         if config.offers_view and able.image_input and VIEW not in named:
             offered[VIEW] = view_image_tool(self)
         return offered

@@ -16,12 +16,12 @@ from agentcell.loop import LOOP
 if TYPE_CHECKING:
     from agentcell.imaging.generating import Generator
 
-from agentcell.session.preparing import Preparing
+from agentcell.session.past import Past
 
 _lock = threading.Lock()
 
 
-class Making(Preparing):
+class Making(Past):
     """A session's pictures and clips; see `Session`."""
 
     _generator: Generator | None = None
