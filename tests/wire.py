@@ -78,3 +78,31 @@ def _nulls(value: object, path: str = "") -> Iterable[str]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _nulls(item, f"{path}[{index}]")
+
+
+def check_images(body: Mapping[str, Any]) -> None:
+    """Raise `pydantic.ValidationError` unless OpenAI's types allow `body` for pictures."""
+    from openai.types import image_generate_params as images
+
+    assert not list(_nulls(body)), "nothing is sent as null"
+    streams = bool(body.get("stream"))
+    kind = (
+        images.ImageGenerateParamsStreaming if streams else images.ImageGenerateParamsNonStreaming
+    )
+    adapter = pydantic.TypeAdapter[Any](kind)
+    _walk(adapter.validate_python(dict(body), strict=True, extra="forbid"))
+
+
+def check_interaction(body: Mapping[str, Any]) -> None:
+    """Raise unless google-genai's models of an interaction allow `body`."""
+    from google.genai._gaos.types.interactions.createmodelinteraction import CreateModelInteraction
+    from google.genai._gaos.types.interactions.generationconfig import GenerationConfig
+    from google.genai._gaos.types.interactions.videoresponseformat import VideoResponseFormat
+
+    assert not list(_nulls(body)), "nothing is sent as null"
+    CreateModelInteraction.model_validate(body)
+    assert set(body) <= set(CreateModelInteraction.model_fields), set(body)
+    GenerationConfig.model_validate(body["generation_config"])
+    VideoResponseFormat.model_validate(body["response_format"])
+    assert set(body["response_format"]) <= set(VideoResponseFormat.model_fields)
+    assert set(body["generation_config"]) <= set(GenerationConfig.model_fields)

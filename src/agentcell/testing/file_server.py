@@ -179,7 +179,7 @@ class FileShelf:
         request
             The question.
         """
-        text = json.dumps(request.body)
+        text = json.dumps(request.body, default=str)
         with self._lock:
             missing = next((one for one in self._gone if f'{self._quoted(one)}"' in text), None)
         return None if missing is None else self._missing(missing)

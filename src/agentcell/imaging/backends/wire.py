@@ -21,7 +21,15 @@ from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.retry import RetryPolicy
 from agentcell.adapters.sse import EventDecoder, ServerEvent, event_json
 from agentcell.adapters.transport import refusal
-from agentcell.errors import ConnectionFailed, GenerationFailed, ModelError
+from agentcell.errors import (
+    AuthenticationError,
+    BadRequest,
+    ConnectionFailed,
+    GenerationFailed,
+    KeyMissing,
+    ModelError,
+    Unsupported,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -98,7 +106,7 @@ class Answer:
 
     def refused(self, error: Any) -> ModelError:
         """Return the error that came within the answer."""
-        return told(failures.from_event(self.prepared.origin, error))
+        return told(failures.from_event(self.prepared.origin, error), has_begun=True)
 
     def cut(self) -> ModelError:
         """Return the error of an answer that ends before its end."""
@@ -126,7 +134,8 @@ class Answer:
                 yield piece
         except (httpx2.ReadTimeout, httpx2.WriteTimeout) as error:
             limit = prepared.timeouts.first_byte
-            raise told(broken(error, prepared.origin, prepared.timeouts, limit)) from error
+            silent = broken(error, prepared.origin, prepared.timeouts, limit)
+            raise told(silent, has_begun=True) from error
         except httpx2.HTTPError as error:
             raise self.cut() from error
         finally:
@@ -163,11 +172,18 @@ async def answered(sending: Awaitable[httpx2.Response], request: Prepared) -> An
     return Answer(response, request)
 
 
-def told(error: ModelError) -> ModelError:
-    """Return `error`, which then says whether what was asked for may have been paid for."""
+def told(error: ModelError, *, has_begun: bool = False) -> ModelError:
+    """Return `error`, which then says whether what was asked for may have been paid for.
+
+    Parameters
+    ----------
+    has_begun
+        Whether an answer with a good status had begun.
+    """
     if isinstance(error, GenerationFailed):
         return error
-    if (error.status in _CLIENT_FAULTS if error.status else False) or not _was_sent(error):
+    was_refused = error.status is not None and error.status in _CLIENT_FAULTS
+    if not has_begun and (was_refused or not _was_sent(error)):
         error.is_billed = False
         return error
     error.is_billed = None
@@ -179,7 +195,7 @@ def told(error: ModelError) -> ModelError:
 def _was_sent(error: ModelError) -> bool:
     import httpx2
 
-    if not isinstance(error, ConnectionFailed):
+    if not isinstance(error, ConnectionFailed) or error.status is not None:
         return error.status is not None or not isinstance(error, _BEFORE_SENDING)
     never = (
         httpx2.ConnectError,
@@ -192,13 +208,7 @@ def _was_sent(error: ModelError) -> bool:
     return cause is not None and not isinstance(cause, never)
 
 
-def _before_sending() -> tuple[type[ModelError], ...]:
-    from agentcell.errors import AuthenticationError, BadRequest, KeyMissing, Unsupported
-
-    return (AuthenticationError, BadRequest, KeyMissing, Unsupported)
-
-
-_BEFORE_SENDING = _before_sending()
+_BEFORE_SENDING = (AuthenticationError, BadRequest, KeyMissing, Unsupported)
 """Errors without a status that are raised before a request."""
 
 
