@@ -103,10 +103,12 @@ class GenerateMagics(Magics):
         return self._run(begin, head, options.variable)
 
     def _begin(self, wanted: Wished, options: GenerateOptions) -> Begin:
-        generator = self.session.generator
+        generator, cell = self.session.generator, cell_id(self.shell) or ""
 
         def begin(confirm: Confirm | None) -> AsyncIterator[GenerationEvent]:
-            return generator.stream(wanted.wish, confirm=confirm, output=options.place or None)
+            return generator.stream(
+                wanted.wish, confirm=confirm, output=options.place or None, cell=cell
+            )
 
         return begin
 

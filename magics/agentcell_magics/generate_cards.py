@@ -115,7 +115,8 @@ def thumbnails(generation: Generation) -> tuple[Bundle, Bundle] | None:
         return None
     alt = plain(found[0][1].alt or generation.prompt)
     if len(found) == 1:
-        return _picture(found[0][0], alt, side=_LARGE_SIDE)
+        has_player = found[0][1].kind == "video"  # which shows the clip large below it
+        return _picture(found[0][0], alt, side=SMALL_SIDE if has_player else _LARGE_SIDE)
     shown = strip(MediaMessageBlock(asset, "image", f"{n}.") for n, (asset, _) in enumerate(found))
     if shown is None:
         return None
@@ -166,8 +167,8 @@ def result(generation: Generation, home: Path) -> tuple[Bundle, Bundle]:
         )
         if one.kind == "video" and link:
             html.append(
-                f'<video controls preload="metadata" src={_quoted(link)}'
-                f' style="max-width:100%;max-height:{SHOWN_HEIGHT}px"></video>'
+                f'<video controls preload="metadata" src={_quoted(link)} style="width:'
+                f'{SHOWN_WIDTH}px;max-width:100%;max-height:{SHOWN_HEIGHT}px"></video>'
             )
         shown = f"[{as_literal(name)}]({link})" if link else as_literal(name)
         markdown.append(f"- **{shown}** {as_literal(what)}")

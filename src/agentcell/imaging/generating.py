@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 from agentcell.adapters.recording.recorder import Recorder
 from agentcell.assets.access import AccessPolicy, Asker
-from agentcell.errors import ModelError, NotResumable
+from agentcell.errors import GenerationError, ModelError, NotResumable
 from agentcell.imaging.account import Account
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.choosing import Backends
@@ -92,7 +93,13 @@ class Generator:
         return self._access.root / FOLDER
 
     def jobs(self) -> tuple[Job, ...]:
-        """Return all jobs of the notebook's folder, and those that a recording tells of."""
+        """Return all jobs of the notebook's folder, and those that a recording tells of.
+
+        While a recording alone is replayed, those of the recording: what a notebook shows then
+        must not depend on what was paid for on this machine.
+        """
+        if self._recorder is not None and self._recorder.mode == "replay":
+            return tuple(self._replayed.values())
         known = self.ledger.jobs()
         ids = {job.id for job in known}
         return (*known, *(job for name, job in self._replayed.items() if name not in ids))
@@ -127,20 +134,19 @@ class Generator:
         GenerationError
             If it cannot be made as it is asked for.
         """
+        tape = self._tape(wish)
+        once = tape.found()
+        if once is not None:
+            return self._plan_of(once, wish)
+        if tape.must_replay:
+            raise tape.missed()
         backend, own = self.backends.chosen(wish, self.model.get(wish.kind, ""))
         backend.check(own)
         if backend.is_free:
             price: Decimal | None = Decimal(0)
         else:
             price = backend.price(own)
-        is_replayed = self._tape(wish).found() is not None
-        return Plan(
-            backend=backend,
-            wish=own,
-            price=price,
-            is_free=backend.is_free or price == 0,
-            is_replayed=is_replayed,
-        )
+        return Plan(backend=backend, wish=own, price=price, is_free=backend.is_free or price == 0)
 
     async def stream(  # noqa: PLR0913 (each is a fact of its own)
         self,
@@ -275,6 +281,20 @@ class Generator:
 
     # -- within
 
+    def _plan_of(self, once: MadeOnce, wish: GenerationWish) -> Plan:
+        """Return the plan of what is replayed: nothing needs to be set up for it."""
+        try:
+            backend = self.backends.named(once.backend)
+        except GenerationError:  # a package that is not installed here
+            backend = ImageBackend()
+        return Plan(
+            backend=backend,
+            wish=replace(wish, model=once.model),
+            price=once.cost,
+            is_free=once.cost == 0,
+            is_replayed=True,
+        )
+
     def _tape(self, wish: GenerationWish | None, name: str = "") -> Tape:
         return Tape(self._recorder, asked_again(name) if wish is None else asked_of(wish))
 
@@ -324,6 +344,8 @@ class Generator:
     ) -> Iterator[GenerationEvent]:
         try:
             for event in replayed(once, wish, target):
+                if isinstance(event, Generated):
+                    self._replayed.pop(once.job_id, None)
                 yield self._noted(event)
         except ModelError as failure:
             if once.request_id and not getattr(failure, "is_over", True):
