@@ -161,6 +161,7 @@ def test_progress_and_unfinished_pictures_are_told(slow: Slow, page: Page) -> No
     run = run_with(page, "painting")
 
     assert (run["part"], run["isOver"], run["prompt"]) == (0.25, False, "a fox")
+    assert page.ask("hello")["jobs"] == []  # it is followed, so it is not offered to be resumed
     page.wait(lambda s: s["kind"] == "state" and [r for r in s["payload"]["runs"] if r["previews"]])
     reply = page.ask("picture", {"of": "run", "id": run["id"], "side": 40})
     with Image.open(io.BytesIO(page.buffers_of(reply)[0])) as shown:

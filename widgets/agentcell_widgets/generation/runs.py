@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentcell.errors import AgentcellError
-from agentcell.imaging.events import Accepted, Generated, PartialImage, Progressed, Saved
+from agentcell.imaging.events import Accepted, Generated, PartialImage, Planned, Progressed
 from agentcell.imaging.generation import Generation
 from agentcell.loop import LOOP
 
@@ -165,14 +165,14 @@ class Runs:
 
     def _take(self, run: Run, event: Any) -> None:
         match event:
+            case Planned():
+                run.job_id = event.job_id
             case Accepted():
                 run.state = "sent"
             case Progressed():
                 run.state, run.part = event.state or run.state, event.part
             case PartialImage():
                 run.preview, run.previews = event.data, run.previews + 1
-            case Saved():
-                pass  # told with the whole
             case Generated():
                 run.generation, run.state, run.part = event.generation, "done", 1.0
         self._changed()
