@@ -116,7 +116,7 @@ def run_with(page: Page, state: str) -> dict[str, Any]:
     """Return the first wish on its way that was told to be in that state."""
     found = page.wait(
         lambda sent: (
-            sent["kind"] == "state" and [r for r in sent["payload"]["runs"] if r["state"] == state]
+            sent["kind"] == "state" and any(r["state"] == state for r in sent["payload"]["runs"])
         )
     )
     run: dict[str, Any] = next(r for r in found["payload"]["runs"] if r["state"] == state)
@@ -162,7 +162,7 @@ def test_progress_and_unfinished_pictures_are_told(slow: Slow, page: Page) -> No
 
     assert (run["part"], run["isOver"], run["prompt"]) == (0.25, False, "a fox")
     assert page.ask("hello")["jobs"] == []  # it is followed, so it is not offered to be resumed
-    page.wait(lambda s: s["kind"] == "state" and [r for r in s["payload"]["runs"] if r["previews"]])
+    page.wait(lambda s: s["kind"] == "state" and any(r["previews"] for r in s["payload"]["runs"]))
     reply = page.ask("picture", {"of": "run", "id": run["id"], "side": 40})
     with Image.open(io.BytesIO(page.buffers_of(reply)[0])) as shown:
         assert shown.convert("RGB").getpixel((1, 1)) == (0, 0, 255)
