@@ -1,0 +1,648 @@
+"""The three tools of a hosted media service: what a model may say, what is paid, what it reads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from agentcell import build_media_tools, media_resume
+from agentcell.agents import calls
+from agentcell.agents.tools import Tool
+from agentcell.assets.access import AccessPolicy
+from agentcell.errors import (
+    AgentcellError,
+    AttachmentError,
+    GenerationError,
+    GenerationFailed,
+    NotResumable,
+    ToolError,
+)
+from agentcell.imaging import media_arguments
+from agentcell.imaging.download import DownloadLimits
+from agentcell.imaging.hosted.backend import HostedMediaBackend
+from agentcell.imaging.hosted.service import MediaService
+from agentcell.imaging.hosted.states import Patience
+from agentcell.imaging.jobs import FILE, JobLedger
+from agentcell.imaging.media_tools import MEDIA_TOOLS, MediaResult
+from agentcell.messages import ToolCall
+from agentcell.testing import MediaServer, Reply
+from agentcell.testing.media_server import PNG, SIGNATURE
+from media import png
+
+TOKEN = "tk-9f8e7d6c5b4a3210"  # noqa: S105 (made up)
+SECRET = SIGNATURE.partition("=")[2]
+NAMES = ["media_generate_image", "media_generate_video", "media_list_models"]
+MP4 = b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41" + bytes(100)
+
+
+@pytest.fixture
+def server() -> Iterator[MediaServer]:
+    with MediaServer(token=TOKEN) as running:
+        yield running
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def service_at(server: MediaServer, image: float = 20, video: float = 20) -> HostedMediaBackend:
+    return HostedMediaBackend(
+        server.url,
+        TOKEN,
+        patience=Patience(image=image, video=video, interval=0.01, longest=0.05),
+        limits=DownloadLimits(first_wait=0.01),
+    )
+
+
+def tools(server: MediaServer, root: Path, **times: float) -> dict[str, Tool]:
+    return {tool.name: tool for tool in build_media_tools(service_at(server, **times), root)}
+
+
+def use(tool: Tool, **arguments: Any) -> Any:
+    return asyncio.run(tool.function(**arguments))
+
+
+def image(server: MediaServer, root: Path, **arguments: Any) -> MediaResult:
+    return use(tools(server, root)[NAMES[0]], **{"prompt": "a fox"} | arguments)  # type: ignore[no-any-return]
+
+
+def fails(server: MediaServer, root: Path, **times: float) -> GenerationFailed:
+    with pytest.raises(GenerationFailed) as caught:
+        use(tools(server, root, **times)[NAMES[0]], prompt="a fox")
+    return caught.value
+
+
+def files(root: Path) -> list[str]:
+    return sorted(path.name for path in (root / "generated-media").glob("*"))
+
+
+def ledger(root: Path) -> JobLedger:
+    return JobLedger(root / ".agentcell" / FILE)
+
+
+# -- the tools
+
+
+def test_there_are_no_tools_where_no_service_is_set_up(root: Path) -> None:
+    # case 32
+    assert build_media_tools(None, root) == []
+
+
+@pytest.mark.parametrize("missing", ["AGENTCELL_MEDIA_URL", "AGENTCELL_MEDIA_TOKEN"])
+def test_half_a_configuration_is_none(
+    missing: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTCELL_MEDIA_URL", "https://media.example.org")
+    monkeypatch.setenv("AGENTCELL_MEDIA_TOKEN", TOKEN)
+    assert [tool.name for tool in build_media_tools(None, root)] == NAMES
+
+    monkeypatch.delenv(missing)
+
+    assert build_media_tools(None, root) == []
+
+
+def test_with_a_service_there_are_three_in_this_order(root: Path) -> None:
+    # case 32
+    service = MediaService(base_url="https://media.example.org", token=TOKEN)
+
+    made = build_media_tools(service, root)
+
+    assert [tool.name for tool in made] == NAMES == list(MEDIA_TOOLS)
+    assert [tool.needs_approval for tool in made] == [True, True, False]
+    assert [fact.permission for fact in MEDIA_TOOLS.values()] == ["execute", "execute", "read_only"]
+    assert {(fact.category, fact.group) for fact in MEDIA_TOOLS.values()} == {("workflow", "media")}
+    assert not [tool for tool in made if TOKEN in repr(tool) + str(tool.schema())]
+    assert list(root.iterdir()) == []  # nothing is written before a job is asked for
+
+
+def test_an_address_that_would_send_the_token_in_the_open_is_an_error(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTCELL_MEDIA_URL", "http://media.example.org")
+    monkeypatch.setenv("AGENTCELL_MEDIA_TOKEN", TOKEN)
+
+    with pytest.raises(GenerationError, match="unencrypted"):
+        build_media_tools(None, root)
+
+
+def test_what_is_no_configuration_is_told(root: Path) -> None:
+    with pytest.raises(GenerationError, match="A dict was given"):
+        build_media_tools({"base_url": "https://media.example.org"}, root)  # type: ignore[arg-type]
+
+
+def bare(schema: Any) -> Any:
+    """Return a schema without its descriptions."""
+    if isinstance(schema, dict):
+        return {key: bare(value) for key, value in schema.items() if key != "description"}
+    return schema
+
+
+def test_the_schemas_are_those_of_the_protocol() -> None:
+    text = {"type": "string"}
+    assert bare(media_arguments.IMAGE_PARAMETERS) == {
+        "type": "object",
+        "properties": {
+            "prompt": text,
+            "model": text,
+            "size": text,
+            "n": {"type": "integer", "minimum": 1, "maximum": 8},
+            "input_images": {"type": "array", "items": text},
+            "seed": {"type": "integer"},
+        },
+        "required": ["prompt"],
+    }
+    assert bare(media_arguments.VIDEO_PARAMETERS) == {
+        "type": "object",
+        "properties": {
+            "prompt": text,
+            "model": text,
+            "input_image": text,
+            "duration_seconds": {"type": "integer", "minimum": 1, "maximum": 60},
+            "aspect_ratio": text,
+            "negative_prompt": text,
+            "seed": {"type": "integer"},
+        },
+        "required": ["prompt"],
+    }
+    assert bare(media_arguments.MODELS_PARAMETERS) == {
+        "type": "object",
+        "properties": {"include_upstream": {"type": "boolean"}},
+    }
+
+
+# -- arguments
+
+
+@pytest.mark.parametrize(("n", "sent"), [(20, 8), (0, 1), (1, 1), (8, 8), (None, 1)])
+def test_too_many_are_the_most_and_none_is_one(
+    n: Any, sent: int, server: MediaServer, root: Path
+) -> None:
+    # cases 34 and 35
+    image(server, root, n=n)
+
+    assert server.posts[0].body["n"] == sent
+
+
+def test_arguments_become_the_body(server: MediaServer, root: Path) -> None:
+    # case 34
+    image(server, root, n=20, input_images=["https://in.example/u1.png"], seed=-7)
+
+    assert server.posts[0].body == {
+        "prompt": "a fox",
+        "wait": False,
+        "n": 8,
+        "inputImages": ["https://in.example/u1.png"],
+        "seed": -7,
+    }
+
+
+def test_a_video_s_arguments_become_the_body(server: MediaServer, root: Path) -> None:
+    # case 36
+    server.job("success", files=[server.file("v.mp4", MP4)])
+
+    use(
+        tools(server, root)[NAMES[1]],
+        prompt="w",
+        input_image="https://in/f.png",
+        duration_seconds=99,
+        aspect_ratio="16:9",
+        negative_prompt="blur",
+    )
+
+    assert server.posts[0].body == {
+        "prompt": "w",
+        "wait": False,
+        "inputImage": "https://in/f.png",
+        "durationSeconds": 60,
+        "aspectRatio": "16:9",
+        "negativePrompt": "blur",
+    }
+    assert files(root) == ["req-1-0.mp4"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (0, {"prompt": "   "}),  # case 33
+        (1, {"model": "x"}),  # case 33
+        (0, {}),
+        (0, {"prompt": None}),
+        (0, {"prompt": 5}),
+        (0, {"prompt": ["a fox"]}),
+        (0, {"prompt": "a", "n": -1}),  # case 35
+        (0, {"prompt": "a", "n": 2.5}),  # case 35
+        (0, {"prompt": "a", "n": "3"}),  # case 35
+        (0, {"prompt": "a", "n": True}),
+        (0, {"prompt": "a", "input_images": [1]}),  # case 35
+        (0, {"prompt": "a", "input_images": ["https://in.example/u.png", 3]}),  # case 34
+        (0, {"prompt": "a", "input_images": "https://in.example/u.png"}),
+        (0, {"prompt": "a", "input_images": [""]}),
+        (0, {"prompt": "a", "input_images": ["u1"]}),
+        (0, {"prompt": "a", "input_images": ["file:///etc/passwd"]}),
+        (0, {"prompt": "a", "input_images": ["/etc/passwd"]}),
+        (0, {"prompt": "a", "input_images": ["../../x.png"]}),
+        (0, {"prompt": "a", "input_images": ["https://u:p@in.example/u.png"]}),
+        (0, {"prompt": "a", "input_images": ["data:image/png;base64,%%%"]}),
+        (0, {"prompt": "a", "input_images": ["data:text/html;base64,YQ=="]}),
+        (0, {"prompt": "a", "model": 5}),
+        (0, {"prompt": "a", "size": [1024, 1024]}),
+        (0, {"prompt": "a", "size": "large"}),
+        (0, {"prompt": "a", "seed": "7"}),
+        (0, {"prompt": "a", "seed": 1.0}),
+        (0, {"prompt": "a", "seed": 2**63}),
+        (0, {"prompt": "a", "seed": True}),
+        (0, {"prompt": "a", "quality": "high"}),
+        (1, {"prompt": "w", "input_image": 3}),
+        (1, {"prompt": "w", "input_image": ["https://in/f.png"]}),
+        (1, {"prompt": "w", "duration_seconds": -5}),
+        (1, {"prompt": "w", "duration_seconds": "6"}),
+        (1, {"prompt": "w", "duration_seconds": 6.5}),
+        (1, {"prompt": "w", "aspect_ratio": "wide"}),
+        (1, {"prompt": "w", "aspect_ratio": 1.78}),
+        (1, {"prompt": "w", "negative_prompt": ["blur"]}),
+        (1, {"prompt": "w", "n": 2}),
+        (2, {"include_upstream": "true"}),  # case 52
+        (2, {"include_upstream": 1}),
+        (2, {"prompt": "a"}),
+    ],
+)
+def test_wrong_arguments_are_errors_and_nothing_is_sent(
+    tool: int, arguments: dict[str, Any], server: MediaServer, root: Path
+) -> None:
+    with pytest.raises((ToolError, GenerationError, AttachmentError)) as caught:
+        use(tools(server, root)[NAMES[tool]], **arguments)
+
+    assert server.requests == []
+    assert len(str(caught.value)) < 500
+    assert not (root / ".agentcell").exists()
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+_WRONG = {
+    "prompt": _JSON.filter(lambda value: not (isinstance(value, str) and value.strip())),
+    "model": _JSON.filter(lambda value: value is not None and not isinstance(value, str)),
+    "size": _JSON.filter(lambda value: value is not None and not isinstance(value, str)),
+    "n": _JSON.filter(lambda value: value is not None and (type(value) is not int or value < 0)),
+    "input_images": _JSON.filter(lambda value: value is not None and value != []),
+    "seed": _JSON.filter(
+        lambda value: value is not None and (type(value) is not int or abs(value) > 2**63)
+    ),
+    "another": _JSON,
+}
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    st.sampled_from(sorted(_WRONG)).flatmap(
+        lambda name: _WRONG[name].map(lambda value: {"prompt": "a fox"} | {name: value})
+    )
+)
+@example({"prompt": "a fox", "size": "\ud800"})
+def test_two_hundred_malformed_calls_are_typed_errors_and_no_requests(
+    server: MediaServer, root: Path, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(AgentcellError):
+        use(tools(server, root)[NAMES[0]], **arguments)
+
+    assert server.requests == []
+
+
+def test_a_local_file_of_the_workspace_may_be_named(server: MediaServer, root: Path) -> None:
+    (root / "a.png").write_bytes(PNG)
+
+    image(server, root, input_images=["a.png", str(root / "a.png")])
+
+    sent = server.posts[0].body["inputImages"]
+    assert len(sent) == 2
+    assert all(one.startswith("data:image/png;base64,") for one in sent)
+    assert PNG not in (root / ".agentcell" / FILE).read_bytes()
+
+
+def test_a_file_that_was_just_made_may_be_the_start_of_the_next(
+    server: MediaServer, root: Path
+) -> None:
+    media = tools(server, root)
+    made = use(media[NAMES[0]], prompt="a fox")
+
+    use(
+        media[NAMES[0]],
+        prompt="the same at night",
+        input_images=[made.payload["artifacts"][0]["path"]],
+    )
+
+    assert server.posts[1].body["inputImages"][0].startswith("data:image/png;base64,")
+
+
+def test_a_link_out_of_the_workspace_is_refused(
+    server: MediaServer, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "secret.png"
+    outside.write_bytes(PNG)
+    (root / "link.png").symlink_to(outside)
+
+    with pytest.raises(AttachmentError):
+        image(server, root, input_images=["link.png"])
+
+    assert server.requests == []
+
+
+def test_a_file_that_a_person_named_may_be_used(
+    server: MediaServer, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "named.png"
+    outside.write_bytes(PNG)
+    access = AccessPolicy(root)
+    access.name(outside)
+    first, *_ = build_media_tools(service_at(server), root, access=access)
+
+    use(first, prompt="its twin", input_images=[str(outside)])
+
+    assert server.charged == 1
+
+
+# -- results
+
+
+def test_a_picture_is_saved_byte_for_byte_and_reported(server: MediaServer, root: Path) -> None:
+    # case 37
+    url = server.file("a.png", PNG)
+    server.job("success", files=[url], thumbnails=[url], request_id="req-1", model="seedream")
+
+    result = image(server, root)
+
+    path = root / "generated-media" / "req-1-0.png"
+    assert path.read_bytes() == PNG
+    assert files(root) == ["req-1-0.png"]
+    assert server.polls == []
+    plain = url.partition("?")[0]
+    assert result.payload == {
+        "request_id": "req-1",
+        "model": "seedream",
+        "cost_usd": 0.039,
+        "artifacts": [
+            {"type": "image", "path": str(path), "source_url": plain, "thumbnail_url": plain}
+        ],
+    }
+    assert result == (
+        "1 file made (request req-1, model seedream):\n\n"
+        f"- image → {path}\n  - thumbnail: {plain}\n\nCost: $0.0390"
+    )
+
+
+def test_a_model_reads_the_markdown(server: MediaServer, root: Path) -> None:
+    call = ToolCall(id="c", name=NAMES[0], arguments={"prompt": "a fox"})
+
+    read = calls.call(tools(server, root)[NAMES[0]], call)
+
+    assert isinstance(read, str)
+    assert "req-1-0.png" in read
+    assert read.endswith("Cost: $0.0390")
+
+
+def test_a_cost_that_is_not_told_is_not_zero(server: MediaServer, root: Path) -> None:
+    server.job("success", files=[server.file("a", PNG)], cost=None)
+
+    result = image(server, root)
+
+    assert result.payload["cost_usd"] is None
+    assert "Cost: not told by the service" in result
+
+
+def test_several_files_are_numbered_from_zero(server: MediaServer, root: Path) -> None:
+    # case 56
+    pictures = [png(color) for color in ("red", "green", "blue")]
+    urls = [server.file(f"{n}", data) for n, data in enumerate(pictures)]
+    server.job("queued", "success", files=urls)
+
+    image(server, root, n=3)
+
+    assert files(root) == ["req-1-0.png", "req-1-1.png", "req-1-2.png"]
+    made = [(root / "generated-media" / name).read_bytes() for name in files(root)]
+    assert made == pictures
+
+
+def test_one_file_of_three_that_cannot_be_had_does_not_cost_the_others(
+    server: MediaServer, root: Path
+) -> None:
+    # case 57
+    urls = [server.file(f"{n}", png(color)) for n, color in enumerate(("red", "green", "blue"))]
+    server.file("1", b"", status=404)
+    server.job("success", files=urls)
+
+    result = image(server, root, n=3)
+
+    assert files(root) == ["req-1-0.png", "req-1-2.png"]
+    assert len(result.payload["artifacts"]) == 2
+    (missing,) = result.payload["missing"]
+    assert "404" in missing
+    assert f"- not saved: {missing}" in result
+    assert SECRET not in result + json.dumps(result.payload)
+    (job,) = ledger(root).jobs()
+    assert job.state == "done"
+    assert "404" in job.problem
+
+
+def test_fewer_files_than_were_asked_for_are_noticed(server: MediaServer, root: Path) -> None:
+    server.job("success", files=[server.file("a", PNG)])
+
+    result = image(server, root, n=4)
+
+    assert result.payload["missing"] == ["4 were asked for, and the service made 1."]
+
+
+def test_what_cannot_be_had_at_all_is_an_error_that_says_that_it_is_paid(
+    server: MediaServer, root: Path
+) -> None:
+    server.job("success", files=[server.file("a", b"<html>expired</html>")])
+
+    failure = fails(server, root)
+
+    assert failure.is_billed
+    assert SECRET not in str(failure)
+    assert files(root) == []
+
+
+def test_a_strange_request_id_becomes_a_harmless_file_name(server: MediaServer, root: Path) -> None:
+    # case 55
+    server.job("success", files=[server.file("a", PNG)], request_id="../a b.c_1é")
+
+    image(server, root)
+
+    assert files(root) == ["___a_b_c_1_-0.png"]
+
+
+def test_files_of_another_job_of_that_name_stay(server: MediaServer, root: Path) -> None:
+    server.job("success", files=[server.file("a", PNG)], request_id="a b")
+    server.job("success", files=[server.file("b", png("blue"))], request_id="a.b")
+
+    image(server, root)
+    image(server, root)
+
+    assert files(root) == ["a_b-0-2.png", "a_b-0.png"]
+    assert (root / "generated-media" / "a_b-0.png").read_bytes() == PNG
+
+
+def test_the_type_is_that_of_the_content_whatever_was_asked(
+    server: MediaServer, root: Path
+) -> None:
+    server.job("success", files=[server.file("a.png", png(kind="WEBP"))])
+
+    image(server, root)
+
+    assert files(root) == ["req-1-0.webp"]
+
+
+def test_a_clip_keeps_its_still_picture_beside_it(server: MediaServer, root: Path) -> None:
+    server.job(
+        "success",
+        files=[server.file("v.mp4", MP4)],
+        thumbnails=[server.file("t.jpg", png(kind="JPEG"))],
+    )
+
+    result = use(tools(server, root)[NAMES[1]], prompt="waves")
+
+    assert "req-1-0.mp4" in files(root)
+    assert result.payload["artifacts"][0]["type"] == "video"
+    assert result.payload["artifacts"][0]["thumbnail_url"].endswith("/files/t.jpg")
+
+
+def test_models_are_listed_without_signatures(server: MediaServer, root: Path) -> None:
+    # case 52
+    server.catalogue["docs"] = [f"https://docs.example/a?{SIGNATURE}"]
+    listing = tools(server, root)[NAMES[2]]
+
+    plain = use(listing)
+    with_upstream = use(listing, include_upstream=True)
+
+    assert plain["curated"][0]["id"] == "seedream-4-0-250828"
+    assert plain["docs"] == ["https://docs.example/a"]
+    assert "upstream" in with_upstream
+    paths = [request.path.rpartition("/")[2] for request in server.requests]
+    assert paths == ["models", "models?includeUpstream=true"]
+    assert server.charged == 0
+
+
+# -- what goes wrong
+
+
+@pytest.mark.parametrize("states", [("failed",), ("queued", "cancelled"), ("success",)])
+def test_a_job_without_files_is_an_error_that_names_it_and_makes_no_folder(
+    states: tuple[str, ...], server: MediaServer, root: Path
+) -> None:
+    # cases 40, 41, 46
+    server.job(*states, request_id="req-3")
+
+    failure = fails(server, root)
+
+    assert "req-3" in str(failure)
+    assert not (root / "generated-media").exists()
+    assert ledger(root).unfinished() == ()
+
+
+def test_a_refusal_is_told_and_not_repeated(server: MediaServer, root: Path) -> None:
+    # case 49
+    refusal = Reply(raw='{"success":false,"error":"Insufficient balance"}')
+    server.fault("submit", refusal)
+
+    failure = fails(server, root)
+
+    assert "Insufficient balance" in str(failure)
+    assert failure.is_billed is False
+    assert len(server.posts) == 1
+    assert ledger(root).jobs()[0].state == "failed"
+
+
+def test_a_job_is_in_the_ledger_before_it_is_submitted(server: MediaServer, root: Path) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def note(request: Any) -> Reply:
+        (job,) = ledger(root).jobs()
+        seen.append((job.state, job.key))
+        assert request.headers["idempotency-key"] == job.key
+        return Reply(status=402, raw="{}")
+
+    server.fault("submit", note)
+    with pytest.raises(AgentcellError):
+        image(server, root)
+
+    assert [state for state, _ in seen] == ["submitted"]
+
+
+def test_a_job_that_takes_too_long_is_fetched_later_without_a_second_submit(
+    server: MediaServer, root: Path
+) -> None:
+    # cases 42 and 47
+    server.job("queued", request_id="req-7", files=[server.file("a", PNG)])
+    failure = fails(server, root, image=0)
+    assert files(root) == []
+    assert (failure.is_billed, failure.is_over) == (True, False)
+    (job,) = ledger(root).unfinished()
+    assert (job.request_id, job.state) == ("req-7", "accepted")
+
+    server.jobs[0].states = ["success"]
+    result = asyncio.run(media_resume("req-7", service_at(server), root))
+
+    assert files(root) == ["req-7-0.png"]
+    assert result.payload["request_id"] == "req-7"
+    assert (len(server.posts), server.charged) == (1, 1)
+    assert ledger(root).unfinished() == ()
+
+
+def test_a_job_whose_answer_was_lost_is_fetched_later_and_charged_once(
+    server: MediaServer, root: Path
+) -> None:
+    # case 48
+    server.lose_answer()
+    failure = fails(server, root)
+    assert "not known" in str(failure)
+    (job,) = ledger(root).unfinished()
+    assert job.state == "unknown"
+
+    asyncio.run(media_resume(job.id, service_at(server), root))
+
+    assert files(root) == ["req-1-0.png"]
+    assert server.keys == [job.key, job.key]
+    assert server.charged == 1
+
+
+def test_a_job_that_nobody_knows_cannot_be_fetched(server: MediaServer, root: Path) -> None:
+    with pytest.raises(NotResumable, match="No job is called 'req-9'"):
+        asyncio.run(media_resume("req-9", service_at(server), root))
+
+    assert server.requests == []
+
+
+def test_nothing_that_is_written_or_said_holds_a_token_or_a_signature(
+    server: MediaServer, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # case 59
+    caplog.set_level("DEBUG")
+    (root / "a.png").write_bytes(PNG)
+    said = [image(server, root, input_images=["a.png"])]
+    server.job("success", files=[server.file("b", b"", status=403)], request_id="req-b")
+    said.append(str(fails(server, root)))
+    server.job("failed", fields={"error": f"see https://h.example/x?{SIGNATURE} {TOKEN}"})
+    said.append(str(fails(server, root)))
+
+    own = [line.getMessage() for line in caplog.records if line.name.startswith("agentcell")]
+    kept = (root / ".agentcell" / FILE).read_text(encoding="utf-8")
+    for text in (*said, json.dumps(said[0].payload), *own, kept):  # type: ignore[attr-defined]
+        assert SECRET not in text
+        assert TOKEN not in text
+        assert "iVBORw0KGgo" not in text
