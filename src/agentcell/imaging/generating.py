@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agentcell.adapters.recording.recorder import Recorder
 from agentcell.assets.access import AccessPolicy, Asker
-from agentcell.errors import GenerationError, ModelError, NotResumable
+from agentcell.errors import GenerationError, ModelError, NoBackend, NotResumable
 from agentcell.imaging.account import Account
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.choosing import Backends
@@ -139,6 +139,9 @@ class Generator:
         if once is not None:
             return self._plan_of(once, wish)
         if tape.must_replay:
+            with contextlib.suppress(NoBackend, ModelError):  # a key is not needed here
+                named, own = self.backends.chosen(wish, self.model.get(wish.kind, ""))
+                named.check(own)  # what cannot be is told as it was when it was recorded
             raise tape.missed()
         backend, own = self.backends.chosen(wish, self.model.get(wish.kind, ""))
         backend.check(own)
@@ -197,8 +200,6 @@ class Generator:
             return
         plan = self.plan(wish)
         target = self._target(output, plan.wish, asked_by, is_replayed=plan.is_free)
-        if tape.must_replay:
-            raise tape.missed()
         run = self._run(plan.backend, plan.wish, target, tape, as_made=as_made, cell=cell)
         async with contextlib.aclosing(run.begin(plan, confirm)) as events:
             async for event in events:

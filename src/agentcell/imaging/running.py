@@ -44,6 +44,10 @@ from agentcell.imaging.wish import GenerationWish
 from agentcell.imaging.writing import Writer, parents_of
 
 
+_REFUSALS = range(400, 500)
+"""Statuses with which a service takes nothing."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Run:
     """One job on its way. Used once.
@@ -67,6 +71,7 @@ class Run:
     account: Account
     as_made: bool = False
     _request_id: str = ""
+    _is_accepted: bool = False
     _made: int = 0
     _artifacts: list[Artifact] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
@@ -143,7 +148,7 @@ class Run:
     async def _told(self, event: BackendEvent) -> AsyncIterator[GenerationEvent]:
         match event:
             case Accepted(request_id):
-                self._request_id = request_id
+                self._request_id, self._is_accepted = request_id, True
                 self.account.update(state="accepted", request_id=request_id)
                 yield event
             case Progressed() | PartialImage():
@@ -259,6 +264,9 @@ class Run:
         """Write down that it failed; return the error, which then names the job."""
         account = self.account
         billed = error.is_billed if isinstance(error, ModelError) else False
+        is_refusal = isinstance(error, ModelError) and error.status in _REFUSALS
+        if billed is None and is_refusal and not self._is_accepted:
+            billed = False
         is_over = getattr(error, "is_over", True)
         if isinstance(error, GenerationFailed) and not error.job_id and account.job is not None:
             error.job_id = account.job_id

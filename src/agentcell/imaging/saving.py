@@ -12,6 +12,7 @@ from agentcell.assets.asset import ImageAsset
 from agentcell.assets.pixels import on_white, upright
 from agentcell.errors import GenerationError
 from agentcell.imaging.generation import Artifact
+from agentcell.imaging.job import without_secrets
 from agentcell.imaging.placing import part_of, safe_id
 from agentcell.imaging.wish import GenerationWish, ImageFormat
 
@@ -191,5 +192,6 @@ def artifact(path: Path, asset: ImageAsset, alt: str) -> Artifact:
 
 def alt_text(prompt: str) -> str:
     """Return what a reader is told of a picture who cannot see it: the prompt, on one line."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in prompt).split())
+    text = without_secrets(prompt)
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= MOST_ALT else f"{line[: MOST_ALT - 1]}…"
