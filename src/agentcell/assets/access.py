@@ -250,9 +250,10 @@ class AccessPolicy:
         """Yield where `text` may lead: from the notebook's folder, and where it was typed."""
         path = _expanded(text)
         first = self._root / path
+        if not path.is_absolute() and not os.path.lexists(first):
+            typed = (folder / path for folder in self._typed.folders(text))
+            yield from (place for place in typed if os.path.lexists(place))
         yield first
-        if not path.is_absolute() and not first.exists():
-            yield from (folder / path for folder in self._typed.folders(text))
 
     def _is_open(self, found: Path) -> bool:
         for root in self.roots:
