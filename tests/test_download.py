@@ -10,10 +10,10 @@ import os
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, cast
 
 import httpx2
 import pytest
@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcell.errors import DownloadError
-from agentcell.imaging import addresses, placing
+from agentcell.imaging import addresses
 from agentcell.imaging.download import Downloader, DownloadLimits
 from agentcell.imaging.media_type import media_type
 from agentcell.imaging.placing import Part, part_of, safe_id
@@ -647,7 +647,7 @@ def test_closing_the_work_from_another_thread_leaves_nothing(
 ) -> None:
     url = server.file("a.png", PNG + bytes(2_000_000), stall=1_500_000)
 
-    async def items() -> object:
+    async def items() -> AsyncIterator[object]:
         fetching = asyncio.create_task(Downloader(loopback=True).fetch(url, folder))
         try:
             await until(lambda: bool(files_in(folder)))
@@ -658,9 +658,8 @@ def test_closing_the_work_from_another_thread_leaves_nothing(
             with contextlib.suppress(asyncio.CancelledError):
                 await fetching
 
-    work = LOOP.iterate(items())  # type: ignore[arg-type]
-    assert next(work) == "begun"
-    work.close()  # type: ignore[attr-defined]
+    with contextlib.closing(cast("Generator[object]", LOOP.iterate(items()))) as work:
+        assert next(work) == "begun"
 
     assert list(folder.iterdir()) == []
 
@@ -689,7 +688,7 @@ def test_no_text_holds_the_query_of_an_address(
     secret = SIGNATURE.partition("=")[2]
     caplog.set_level("DEBUG")
     texts = []
-    for name, facts in {
+    faults: dict[str, dict[str, Any]] = {
         "html": {"data": b"<html>"},
         "404": {"data": b"", "status": 404},
         "500": {"data": b"", "status": 500},
@@ -701,8 +700,9 @@ def test_no_text_holds_the_query_of_an_address(
             "status": 302,
             "headers": {"location": f"http://10.0.0.1/?{SIGNATURE}"},
         },
-    }.items():
-        url = server.file(name, facts.pop("data"), **facts)  # type: ignore[arg-type]
+    }
+    for name, facts in faults.items():
+        url = server.file(name, facts.pop("data"), **facts)
         error = refused(url, folder, limits=DownloadLimits(first_wait=0.01, image_bytes=50_000))
         texts += [str(error), repr(error), *map(str, error.args), repr(error.__cause__)]
     error = refused(f"https://nobody.example/a?{SIGNATURE}", folder, resolve=Names([]))
@@ -767,7 +767,7 @@ def test_a_file_system_without_links_takes_files_too(
     def no_links(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(placing.os, "link", no_links)
+    monkeypatch.setattr(os, "link", no_links)
 
     first = part_of(PNG, folder).put("a")
     second = part_of(png("blue"), folder).put("a")

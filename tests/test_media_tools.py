@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,7 +84,8 @@ def fails(server: MediaServer, root: Path, **times: float) -> GenerationFailed:
 
 
 def files(root: Path) -> list[str]:
-    return sorted(path.name for path in (root / "generated-media").glob("*"))
+    found = (path.name for path in (root / "generated-media").glob("*"))
+    return sorted(name for name in found if not name.startswith("."))
 
 
 def ledger(root: Path) -> JobLedger:
@@ -628,13 +632,49 @@ def test_a_job_that_nobody_knows_cannot_be_fetched(server: MediaServer, root: Pa
     assert server.requests == []
 
 
+_ASK = """
+import asyncio, sys
+from agentcell import MediaService, build_media_tools
+
+service = MediaService(base_url=sys.argv[1], token=sys.argv[2])
+tool = build_media_tools(service, sys.argv[3])[0]
+asyncio.run(tool.function(prompt="a fox"))
+"""
+
+
+@pytest.mark.parametrize("when", ["waiting", "fetching"])
+def test_a_process_that_is_killed_loses_no_job(when: str, server: MediaServer, root: Path) -> None:
+    stalled = server.file("a.png", PNG + bytes(500_000), stall=400_000)
+    server.job("queued" if when == "waiting" else "success", files=[stalled], request_id="req-k")
+    command = [sys.executable, "-c", _ASK, server.url, TOKEN, str(root)]
+
+    with subprocess.Popen(command) as asking:
+        is_so = {
+            "waiting": lambda: any(job.request_id for job in ledger(root).unfinished()),
+            "fetching": lambda: bool(list((root / "generated-media").glob(".*"))),
+        }[when]
+        while not is_so() and asking.poll() is None:
+            time.sleep(0.02)
+        asking.kill()
+
+    assert files(root) == []  # nothing under a name of its own
+    (job,) = ledger(root).unfinished()
+    assert job.request_id == "req-k"
+    server.file("a.png", PNG)
+    server.jobs[0].states = ["success"]
+    asyncio.run(media_resume(job.id, service_at(server), root))
+    assert (root / "generated-media" / "req-k-0.png").read_bytes() == PNG
+    assert (len(server.posts), server.charged) == (1, 1)
+
+
 def test_nothing_that_is_written_or_said_holds_a_token_or_a_signature(
     server: MediaServer, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # case 59
     caplog.set_level("DEBUG")
     (root / "a.png").write_bytes(PNG)
-    said = [image(server, root, input_images=["a.png"])]
+    made = image(server, root, input_images=["a.png"])
+    said = [made, json.dumps(made.payload)]
     server.job("success", files=[server.file("b", b"", status=403)], request_id="req-b")
     said.append(str(fails(server, root)))
     server.job("failed", fields={"error": f"see https://h.example/x?{SIGNATURE} {TOKEN}"})
@@ -642,7 +682,7 @@ def test_nothing_that_is_written_or_said_holds_a_token_or_a_signature(
 
     own = [line.getMessage() for line in caplog.records if line.name.startswith("agentcell")]
     kept = (root / ".agentcell" / FILE).read_text(encoding="utf-8")
-    for text in (*said, json.dumps(said[0].payload), *own, kept):  # type: ignore[attr-defined]
+    for text in (*said, *own, kept):
         assert SECRET not in text
         assert TOKEN not in text
         assert "iVBORw0KGgo" not in text
