@@ -351,7 +351,7 @@ def test_a_link_that_is_put_in_the_way_after_the_check_is_not_followed(
 
 
 def test_a_path_without_links_opens_and_leaves_no_folder_open(work: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     descriptor = open_linkless((work / "plots" / "b.png").resolve(), os.O_RDONLY)
 
     assert os.read(descriptor, 4) == b"\x89PNG"
@@ -359,7 +359,7 @@ def test_a_path_without_links_opens_and_leaves_no_folder_open(work: Path) -> Non
     (work / "link.png").symlink_to(work / "a.png")
     with pytest.raises(OSError, match="link"):
         open_linkless(work.resolve() / "link.png", os.O_RDONLY)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 # -- where files may be written

@@ -20,6 +20,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
+from agentcell.assets.approved import is_approved
+from agentcell.assets.asked_path import (
+    canonical_path,
+    checked_path,
+    expanded_path,
+    is_absolute,
+    shown_path,
+)
 from agentcell.assets.asset import Asset, ImageAsset, MediaAsset
 from agentcell.assets.intake import check_file, local_path
 from agentcell.assets.typed_texts import TypedTexts
@@ -27,19 +35,6 @@ from agentcell.assets.wording import short
 from agentcell.errors import AttachmentError
 
 Asker: TypeAlias = Literal["model", "person"]
-
-FORBIDDEN = (
-    *("/etc", "/root", "/home", "/usr", "/bin", "/sbin", "/lib", "/opt", "/boot"),
-    *("/dev", "/proc", "/sys", "/var", "/tmp"),  # noqa: S108 (what is refused there)
-    *("~/.ssh", "~/.gnupg", "~/.aws", "~/.config", "~/.kube", "~/.netrc"),
-)
-"""What an approved folder that is as wide as a home or a disk does not open to a model."""
-
-MAX_PATH = 4_096
-"""Characters of a path that a model may ask for."""
-
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
-_ENCODED = re.compile(r"%2f|%5c|%00|%2e%2e", re.IGNORECASE)
 
 
 class AccessPolicy:
@@ -61,7 +56,7 @@ class AccessPolicy:
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
         self._roots: list[Path] = []
         try:
-            self._root = _canonical(Path.cwd() if root is None else local_path(root))
+            self._root = canonical_path(Path.cwd() if root is None else local_path(root))
             self._roots.append(self._root)
         except FileNotFoundError:  # the current folder was removed: nothing is approved
             self._root = Path.home()
@@ -162,8 +157,8 @@ class AccessPolicy:
             If it may not be read, is no regular file, or there is none. What lies outside is
             refused without saying whether it is there.
         """
-        found = self._allowed(path) if asked_by == "model" else _canonical(local_path(path))
-        check_file(found, _shown(path))
+        found = self._allowed(path) if asked_by == "model" else canonical_path(local_path(path))
+        check_file(found, shown_path(path))
         return found
 
     def image(self, path: str | os.PathLike[str], *, asked_by: Asker) -> ImageAsset:
@@ -212,35 +207,37 @@ class AccessPolicy:
         """
         if asked_by == "model":
             found = self._allowed(path)
-            inside = [found.relative_to(root) for root in self._roots if _is_in(found, root)]
+            inside = [found.relative_to(root) for root in self.roots if found.is_relative_to(root)]
             if any(part.startswith(".") for one in inside for part in one.parts):
                 raise AttachmentError(
-                    f"{_shown(path)} would be hidden.", fix="give a path without a leading dot."
+                    f"{shown_path(path)} would be hidden.", fix="give a path without a leading dot."
                 )
         else:
-            found = _canonical(self._root / Path(local_path(path) if _is_absolute(path) else path))
+            found = canonical_path(
+                self._root / Path(local_path(path) if is_absolute(path) else path)
+            )
         if os.path.lexists(found):
-            check_file(found, _shown(path))
+            check_file(found, shown_path(path))
         return found
 
     # -- the rule
 
     def _allowed(self, path: str | os.PathLike[str]) -> Path:
         """Return where a model's `path` leads, if it is approved, made or named."""
-        text = _checked(path)
+        text = checked_path(path)
         if ".." in re.split(r"[/\\]", text) and not self._typed.hold([text]):
             raise AttachmentError(
-                f"{_shown(path)} climbs out of a folder with '..'.",
+                f"{shown_path(path)} climbs out of a folder with '..'.",
                 fix="give the path from the notebook's folder on.",
             )
         for place in self._places(text):
-            found = _canonical(place)
-            if self._is_open(found) or found in self._made or found in self._named:
+            found = canonical_path(place)
+            if is_approved(found, self.roots) or found in self._made or found in self._named:
                 return found
             if self._typed.hold(self._spellings(text, place)):
                 return found
         raise AttachmentError(
-            f"{_shown(path)} may not be used by a model: it leads to no approved folder, was not"
+            f"{shown_path(path)} may not be used by a model: it leads to no approved folder, was not"
             " made in this session, and no person named it.",
             fix="the person can write the path in the cell, or approve its folder:"
             " %agent images allow FOLDER.",
@@ -248,19 +245,12 @@ class AccessPolicy:
 
     def _places(self, text: str) -> Iterator[Path]:
         """Yield where `text` may lead: from the notebook's folder, and where it was typed."""
-        path = _expanded(text)
+        path = expanded_path(text)
         first = self._root / path
         if not path.is_absolute() and not os.path.lexists(first):
             typed = (folder / path for folder in self._typed.folders(text))
             yield from (place for place in typed if os.path.lexists(place))
         yield first
-
-    def _is_open(self, found: Path) -> bool:
-        for root in self.roots:
-            shut = (place for place in _forbidden() if _is_in(place, root, own=False))
-            if _is_in(found, root) and not any(_is_in(found, place) for place in shut):
-                return True
-        return False
 
     def _spellings(self, text: str, place: Path) -> Iterator[str]:
         """Yield the ways in which a person may have typed what `text` says."""
@@ -272,64 +262,10 @@ class AccessPolicy:
             yield "~" + whole[len(home) :]
 
 
-def _checked(path: str | os.PathLike[str]) -> str:
-    """Return a model's path as text, if it is one."""
-    local_path(path)  # an address, bytes, another type: told there
-    text = os.fspath(path).strip()
-    if _CONTROLS.search(text) or len(text) > MAX_PATH:
-        raise AttachmentError(
-            f"{_shown(path)} is no path: it holds control characters, or too many others.",
-            fix="give the path as it is shown in a folder.",
-        )
-    if _ENCODED.search(text):
-        raise AttachmentError(
-            f"{_shown(path)} holds encoded characters (%2f and the like).",
-            fix="write the path without encoding.",
-        )
-    return text
-
-
 def _folder(folder: str | os.PathLike[str]) -> Path:
-    found = _canonical(local_path(folder))
+    found = canonical_path(local_path(folder))
     if not found.is_dir():
         raise AttachmentError(
-            f"{_shown(folder)} is no folder.", fix="give the path of a folder that is there."
+            f"{shown_path(folder)} is no folder.", fix="give the path of a folder that is there."
         )
     return found
-
-
-def _canonical(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError):  # a circle of links; a name that no file can have
-        raise AttachmentError(
-            f"{_shown(path)} cannot be followed.", fix="check its links."
-        ) from None
-
-
-def _expanded(text: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:  # nobody of that name
-        return Path(text)
-
-
-def _is_absolute(path: str | os.PathLike[str]) -> bool:
-    return _expanded(os.fspath(path)).is_absolute()
-
-
-def _is_in(path: Path, folder: Path, *, own: bool = True) -> bool:
-    return path.is_relative_to(folder) and (own or path != folder)
-
-
-def _forbidden() -> Iterator[Path]:
-    for place in FORBIDDEN:
-        path = _expanded(place)
-        yield path
-        yield path.resolve()
-
-
-def _shown(path: object) -> str:
-    """Return a path for an error: on one line, without control characters, not long."""
-    text = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else repr(path)
-    return short("".join(char if char.isprintable() else "\ufffd" for char in text))
