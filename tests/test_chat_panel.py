@@ -25,6 +25,7 @@ from agentcell_widgets.chat import ChatPanel
 from agentcell_widgets.chat.conversation import AT_ONCE
 from agentcell_widgets.chat.record import MOST_TURNS
 from agentcell_widgets.chat.words import PAGE, SAID
+from agentcell_widgets.panel import NO_PICTURE
 from harmless import faults, faults_of_html
 from hostile import HOSTILE
 from panels import GUARD, Page
@@ -240,11 +241,14 @@ def test_a_question_that_cannot_be_asked_comes_back(chats: Chats) -> None:
 
 
 def test_an_error_of_no_kind_of_ours_is_shown_too(chats: Chats) -> None:
-    chat = chats(ZeroDivisionError("by nothing"))
+    chat = chats(ZeroDivisionError("by nothing"), ZeroDivisionError("sk-1234567890abcdef"))
     ended = chat.say("Hello?")
+    leaky = chat.say("Hello?")
 
     assert ended["error"] == {"kind": "ZeroDivisionError", "problem": "by nothing", "fix": ""}
     assert "by nothing" in ended["view"]["error"]["problem"]
+    assert leaky["error"]["problem"] == "[key removed]"
+    assert "sk-12345" not in json.dumps(leaky) + chat.panel.static().html
 
 
 def test_a_wrong_model_is_refused_and_the_former_stays(chats: Chats) -> None:
@@ -597,6 +601,21 @@ def test_the_transcript_in_words_holds_questions_tags_answers_and_a_picture(chat
     data, facts = static.picture
     assert "plot_1" in facts["image/jpeg"]["alt"]
     assert data["image/jpeg"]
+
+
+def test_what_is_forgotten_is_shown_nowhere_any_more(chats: Chats) -> None:
+    chat = chats("It is red.")
+    tag = chat.session.attach(picture(), name="plot", label="Plot")
+    chat.say("What is it?")
+    chat.page.ask("hello")
+    chat.page.sent.clear()
+    chat.session.forget(tag)
+
+    (view,) = chat.page.event("turns")["turns"]
+    assert view["attachments"] == []
+    static = chat.panel.static()
+    assert "40 × 30" not in static.html + static.markdown + static.text
+    assert static.picture == NO_PICTURE
 
 
 def test_a_long_transcript_stays_small(chats: Chats) -> None:

@@ -112,7 +112,8 @@ class ChatPanel(Panel):
         """Return the last turns, as they read where no kernel runs."""
         history, name = self.session.history, self.chat.conversation
         turns = history.turns(name, last=40)
-        return transcript(name, turns, more=history.count(name) - len(turns))
+        more = history.count(name) - len(turns)
+        return transcript(name, turns, more=more, forgotten=history.forgotten)
 
     def uploaded(self, file: Uploaded, message: Message) -> Mapping[str, Any]:  # noqa: ARG002
         """Attach a file that came whole to the next question.

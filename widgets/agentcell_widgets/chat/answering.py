@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any, Literal, Protocol, TypeAlias
 
 from agentcell.adapters.events import Retrying, TextDelta, ThinkingDelta, Waiting
+from agentcell.adapters.redaction import known_keys, redacted
 from agentcell.agents.exchange import ToolFinished, ToolStarted
 from agentcell.agents.tools import Tool
 from agentcell.asking import AskEvent
@@ -319,4 +320,5 @@ def error_view(error: Exception) -> View:
     kind = type(error).__name__
     if isinstance(error, AgentcellError):
         return {"kind": kind, "problem": plain(error.problem), "fix": plain(error.fix)}
-    return {"kind": kind, "problem": plain(str(error))[:_LONGEST_SAID], "fix": ""}
+    said = redacted(plain(str(error)), *known_keys())  # it may come from anywhere
+    return {"kind": kind, "problem": said[:_LONGEST_SAID], "fix": ""}

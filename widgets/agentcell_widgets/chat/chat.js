@@ -178,9 +178,17 @@ function render({ model, el }) {
   }
 
   // -- what Python says
-  const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END;
-  const follow = (always = false) => {
-    if (always || isAtEnd()) requestAnimationFrame(() => (log.scrollTop = log.scrollHeight));
+  const isAtEnd = () => frames > 0 || log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END;
+  let frames = 0; // for some, since turns get their heights when they are first seen
+  const toEnd = () => {
+    log.scrollTop = log.scrollHeight;
+    frames -= 1;
+    if (frames > 0 && panel.isOpen) requestAnimationFrame(toEnd);
+  };
+  const follow = (wanted) => {
+    if (!wanted) return;
+    if (frames <= 0) requestAnimationFrame(toEnd);
+    frames = 4;
   };
 
   function showTurns(told) {

@@ -66,6 +66,7 @@ class Chat:
         self._shown = AT_ONCE
         self._sent: dict[str, bool] = {}
         """Turns that the page has, by their ids: whether they were stale."""
+        self._forgotten: frozenset[str] = frozenset()
         self._order: list[str] = []
         self._seen: OrderedDict[str, Seen] = OrderedDict()
         self._blocks: dict[str, MediaMessageBlock] = {}
@@ -125,18 +126,20 @@ class Chat:
         with self._lock:
             turns = self.session.history.turns(self.conversation, last=self._shown)
             order = [turn.id for turn in turns]
-            if anew:
+            forgotten = self.session.history.forgotten
+            if anew or forgotten != self._forgotten:
                 self._sent = {}
             changed = [turn for turn in turns if self._sent.get(turn.id) != turn.stale]
             if not changed and order == self._order and not anew:
                 return None
             self._order = order
             self._sent = {turn.id: turn.stale for turn in turns}
+            self._forgotten = forgotten
             return {
                 "conversation": self.conversation,
                 "order": order,
                 "more": self.session.history.count(self.conversation) - len(order),
-                "turns": [self._view(turn) for turn in changed],
+                "turns": [self._view(turn, forgotten) for turn in changed],
             }
 
     def live(self) -> View | None:
@@ -160,12 +163,12 @@ class Chat:
         with self._lock:
             return self._blocks.get(key)
 
-    def _view(self, turn: Turn) -> View:
+    def _view(self, turn: Turn, forgotten: frozenset[str]) -> View:
         self._learn(media_blocks(turn.messages))
         seen, answering = self._seen.get(turn.id), self._answering
         if seen is None and answering is not None and answering.id == turn.id:
             seen = answering.seen  # its end is about to be told
-        return turn_view(turn, seen)
+        return turn_view(turn, seen, forgotten=forgotten)
 
     def _learn(self, blocks: Any) -> None:
         with self._lock:

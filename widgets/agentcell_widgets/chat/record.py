@@ -11,7 +11,7 @@ from agentcell.imaging.strip import strip
 from agentcell.messages import MediaMessageBlock, media_blocks
 from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell.wording import say
-from agentcell_widgets.chat.views import call_text, cut, facts
+from agentcell_widgets.chat.views import call_text, cut, facts, why_failed
 from agentcell_widgets.panel import NO_PICTURE, Static
 
 Bundle: TypeAlias = dict[str, Any]
@@ -33,7 +33,13 @@ _QUESTION = "border-left:3px solid #888;padding:2px 10px;margin:8px 0;white-spac
 _NO_MATHS = 'class="tex2jax_ignore mathjax_ignore"'
 
 
-def transcript(conversation: str, turns: Sequence[Turn], *, more: int = 0) -> Static:
+def transcript(
+    conversation: str,
+    turns: Sequence[Turn],
+    *,
+    more: int = 0,
+    forgotten: frozenset[str] = frozenset(),
+) -> Static:
     """Return the transcript; what a model or a file says in it is made safe.
 
     Parameters
@@ -44,6 +50,8 @@ def transcript(conversation: str, turns: Sequence[Turn], *, more: int = 0) -> St
         Oldest first.
     more
         Turns before them that are not given.
+    forgotten
+        Fingerprints of attachments that nothing shows any more.
     """
     kept = _that_fit(turns)
     more += len(turns) - len(kept)
@@ -58,15 +66,19 @@ def transcript(conversation: str, turns: Sequence[Turn], *, more: int = 0) -> St
         markdown.append(f"*{as_literal(above)}*")
         text.append(above)
     for turn in kept:
-        html += _html(turn)
-        markdown += _markdown(turn)
-        text += _text(turn)
+        html += _html(turn, _shown(turn, forgotten))
+        markdown += _markdown(turn, _shown(turn, forgotten))
+        text += _text(turn, _shown(turn, forgotten))
     return Static(
         html=f"<div {_NO_MATHS}>{''.join(html)}</div>",
         markdown="\n\n".join(markdown),
         text="\n\n".join(text),
-        picture=_pictures(kept),
+        picture=_pictures(kept, forgotten),
     )
+
+
+def _shown(turn: Turn, forgotten: frozenset[str]) -> list[MediaMessageBlock]:
+    return [one for one in media_blocks(turn.messages) if one.fingerprint not in forgotten]
 
 
 def _that_fit(turns: Sequence[Turn]) -> list[Turn]:
@@ -94,7 +106,7 @@ def _named(block: MediaMessageBlock) -> tuple[str, str]:
 
 def _ending(turn: Turn) -> str:
     if turn.status == "failed":
-        return say("failed: {reason}", reason=cut(plain(turn.error), _LONGEST_CALL))
+        return say("failed: {reason}", reason=cut(why_failed(turn), _LONGEST_CALL))
     return facts(turn)
 
 
@@ -104,9 +116,9 @@ def _calls(turn: Turn) -> Iterator[str]:
             yield call_text(call, _LONGEST_CALL)
 
 
-def _html(turn: Turn) -> Iterator[str]:
+def _html(turn: Turn, blocks: list[MediaMessageBlock]) -> Iterator[str]:
     yield f'<div dir="auto" style="{_QUESTION}">{as_html(_question(turn))}</div>'
-    for block in media_blocks(turn.messages):
+    for block in blocks:
         tag, what = _named(block)
         named = f"<strong>{as_html(tag)}</strong> {as_html(what)}"
         yield f'<div dir="auto" style="{_QUIET}">{named}</div>'
@@ -118,16 +130,16 @@ def _html(turn: Turn) -> Iterator[str]:
         yield f'<div dir="auto" style="{_QUIET}">{as_html(said)}</div>'
 
 
-def _pictures(turns: Iterable[Turn]) -> tuple[Bundle, Bundle]:
+def _pictures(turns: Iterable[Turn], forgotten: frozenset[str]) -> tuple[Bundle, Bundle]:
     """Return the last attachments of the turns as one picture: HTML would hold them as Base64."""
-    blocks = {block.fingerprint: block for turn in turns for block in media_blocks(turn.messages)}
+    blocks = {block.fingerprint: block for turn in turns for block in _shown(turn, forgotten)}
     return strip(list(blocks.values())[-MOST_PICTURES:]) or NO_PICTURE
 
 
-def _markdown(turn: Turn) -> Iterator[str]:
+def _markdown(turn: Turn, blocks: list[MediaMessageBlock]) -> Iterator[str]:
     lines = [as_literal(line) for line in _question(turn).split("\n")]
     yield "\n".join(f"> {line}".rstrip() for line in lines)
-    if blocks := list(media_blocks(turn.messages)):
+    if blocks:
         yield "\n".join(
             f"- **{as_literal(tag)}** {as_literal(what)}" for tag, what in map(_named, blocks)
         )
@@ -139,9 +151,9 @@ def _markdown(turn: Turn) -> Iterator[str]:
         yield f"*{as_literal(said)}*"
 
 
-def _text(turn: Turn) -> Iterator[str]:
+def _text(turn: Turn, blocks: list[MediaMessageBlock]) -> Iterator[str]:
     yield "\n".join(f"> {line}".rstrip() for line in _question(turn).split("\n"))
-    for block in media_blocks(turn.messages):
+    for block in blocks:
         yield " ".join(_named(block))
     yield from _calls(turn)
     if turn.answer.strip():

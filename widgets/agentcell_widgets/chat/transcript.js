@@ -301,6 +301,8 @@ function openTranscript(panel, { model, list, act }) {
     const known = articles.get(view.id) ?? (live?.turn === view.id ? live.article : null);
     if (known) {
       const focused = hasFocus(known);
+      const thought = article.querySelector(".agentcell-chat-thinking");
+      if (thought) thought.open = known.querySelector(".agentcell-chat-thinking")?.open ?? false;
       known.replaceWith(article);
       if (focused) act.focus();
     }

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from agentcell.adapters.events import Usage
 from agentcell.adapters.price_table import shown as dollars
+from agentcell.adapters.redaction import known_keys, redacted
 from agentcell.agents.exchange import ToolFinished
 from agentcell.assets.words import alternative
 from agentcell.history.chapters import sources
@@ -56,7 +57,9 @@ class Seen:
     fix: str = ""
 
 
-def turn_view(turn: Turn, seen: Seen | None = None) -> View:
+def turn_view(
+    turn: Turn, seen: Seen | None = None, *, forgotten: frozenset[str] = frozenset()
+) -> View:
     """Return what the panel shows of a turn.
 
     Parameters
@@ -65,13 +68,16 @@ def turn_view(turn: Turn, seen: Seen | None = None) -> View:
         As it is kept.
     seen
         What was seen of it while it came; None: it was asked elsewhere, or long ago.
+    forgotten
+        Fingerprints of attachments that nothing shows any more.
     """
     seen = seen or Seen()
+    shown = [block for block in turn.attachments if block.fingerprint not in forgotten]
     view: View = {
         "id": turn.id,
         "question": plain(turn.question.strip("\n")),
-        "attachments": [attachment_view(block) for block in turn.attachments],
-        "parts": list(_parts(turn.messages[1:], seen)),
+        "attachments": [attachment_view(block) for block in shown],
+        "parts": list(_parts(turn.messages[1:], seen, forgotten)),
         "thinking": shortened(seen.thinking),
         "sources": [plain(one) for one in sources(turn)],
         "facts": facts(turn),
@@ -81,8 +87,19 @@ def turn_view(turn: Turn, seen: Seen | None = None) -> View:
         "status": turn.status,
     }
     if turn.status == "failed":
-        view["error"] = {"problem": plain(turn.error), "fix": plain(seen.fix)}
+        view["error"] = {"problem": why_failed(turn), "fix": plain(seen.fix)}
     return view
+
+
+def why_failed(turn: Turn) -> str:
+    """Return why a turn failed; what an error of anybody's says may hold a key.
+
+    Parameters
+    ----------
+    turn
+        One that failed.
+    """
+    return redacted(plain(turn.error), *known_keys())
 
 
 def question_view(text: str, blocks: Iterable[MediaMessageBlock]) -> View:
@@ -221,7 +238,7 @@ def shortened(thinking: str) -> str:
     return text if len(text) <= LONGEST_THINKING else f"…{text[-LONGEST_THINKING:]}"
 
 
-def _parts(messages: Iterable[Message], seen: Seen) -> Iterable[View]:
+def _parts(messages: Iterable[Message], seen: Seen, forgotten: frozenset[str]) -> Iterable[View]:
     """Yield what was said and what was called, in order."""
     messages = list(messages)
     results = {one.get("tool_call_id"): one for one in messages if one.get("role") == "tool"}
@@ -232,7 +249,9 @@ def _parts(messages: Iterable[Message], seen: Seen) -> Iterable[View]:
         if text.strip():
             yield {"kind": "text", "html": as_page(text), "source": plain(text)}
         for call in message.get("tool_calls") or ():
-            yield {"kind": "call", **_kept_call(call, results, seen)}
+            view = _kept_call(call, results, seen)
+            shown = [one for one in view["attachments"] if one["key"] not in forgotten]
+            yield {"kind": "call", **view, "attachments": shown}
 
 
 def _kept_call(call: ToolCall, results: Mapping[Any, Message], seen: Seen) -> View:
