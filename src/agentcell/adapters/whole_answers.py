@@ -89,7 +89,7 @@ async def answer_lines(
                 raise failures.from_answer(
                     origin, answer.status_code, answer.headers, body[:_MOST_OF_A_REFUSAL]
                 )
-            async with contextlib.aclosing(answer.aiter_bytes()) as pieces:  # type: ignore[type-var]
+            async with contextlib.aclosing(answer.aiter_bytes()) as pieces:
                 async for piece in pieces:
                     *lines, rest = (rest + piece).split(b"\n")
                     for line in lines:

@@ -264,10 +264,12 @@ def _written(call: Call) -> dict[str, Any]:
         said["usage"] = known
     if call.recorded is not None:
         said["cost"] = call.recorded
+    if call.processing is not None:
+        said["by"] = call.processing
     return said
 
 
 def _call(said: Mapping[str, Any]) -> Call:
     usage = said.get("usage")
     known = {name: value for name, value in (usage or {}).items() if name in _COUNTS}
-    return Call(None if usage is None else Usage(**known), said.get("cost"))
+    return Call(None if usage is None else Usage(**known), said.get("cost"), said.get("by"))

@@ -55,6 +55,19 @@ def run_batch(work: Work, rows: Any, plan: Plan) -> BatchResult:
         from agentcell.batch.provider_run import run_at_provider
 
         return run_at_provider(work, found, plan)
+    return run_here(work, found, plan)
+
+
+def run_here(work: Work, found: Rows, plan: Plan) -> BatchResult:
+    """Like `run_batch`, by workers of the caller's.
+
+    Parameters
+    ----------
+    work, plan
+        See `run_batch`.
+    found
+        What `rows_of` returned.
+    """
     gathered = Gathered(work, found, plan)
     with ExitStack() as stack:
         engine = _engine(work, found, plan, stack, ordered=False)
@@ -104,7 +117,7 @@ def _engine(work: Work, rows: Rows, plan: Plan, stack: ExitStack, *, ordered: bo
     is_exact = plan.worker_limits is None and is_here and keeps_limits(work.model)
     crew = Crew(
         work,
-        plan.executor,  # type: ignore[arg-type]  # "provider" goes another way
+        None if isinstance(plan.executor, str) else plan.executor,
         workers=plan.workers,
         model_limits=plan.limits if is_exact else plan.worker_limits,
     )
@@ -186,15 +199,21 @@ class Gathered:
         error = Stopped("before this row had an answer, as you asked.")
         self._values.setdefault(index, RowError(index, row, error))
 
-    def stopped(self) -> BatchStopped:
-        """Return the error of a batch that was stopped, with the result until then."""
+    def stopped(self, how: str = "") -> BatchStopped:
+        """Return the error of a batch that was stopped, with the result until then.
+
+        Parameters
+        ----------
+        how
+            How to go on.
+        """
         result = self.result()
         answers = len(result) - len(result.failed)
-        how = "run it again with the same journal to go on"
-        if self._plan.journal is None:
+        if not how and self._plan.journal is None:
             how = (
                 "sys.last_value.result.retry() asks about the others; a journal= resumes by itself"
             )
+        how = how or "run it again with the same journal to go on"
         return BatchStopped(
             f"after {answers:,} of {len(result):,} rows, as you asked; these are kept in the"
             " error's result.",

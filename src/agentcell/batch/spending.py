@@ -26,13 +26,10 @@ class Tally:
     ----------
     model
         Who was asked; its prices hold, in this process.
-    processing
-        ``"batch"`` where a provider's batch service answered, which may cost less.
     """
 
-    def __init__(self, model: Any, processing: str | None = None) -> None:
+    def __init__(self, model: Any) -> None:
         self._model = model
-        self._processing = processing
         self.spending = Spending()
 
     def add(self, calls: Iterable[Call]) -> Spending:
@@ -57,7 +54,7 @@ class Tally:
             return Decimal(call.recorded) if call.recorded else None
         if not isinstance(self._model, Model):
             return None
-        found = cost(self._model, call.usage, processing=self._processing)
+        found = cost(self._model, call.usage, processing=call.processing)
         return None if found is None else found.total
 
 

@@ -39,10 +39,13 @@ class Call:
         What the provider counted; None where it did not say.
     recorded
         US dollars as a recording tells them; empty: nobody knew. None: it was no recording.
+    processing
+        ``"batch"`` where a provider's batch service answered, which has prices of its own.
     """
 
     usage: Usage | None = None
     recorded: str | None = None
+    processing: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
