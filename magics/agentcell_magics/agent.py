@@ -38,6 +38,7 @@ from agentcell_magics.live import show
 from agentcell_magics.mentioned import Mentioned, mentioned
 from agentcell_magics.named import schema_named, skills_named, tools_named
 from agentcell_magics.options import AgentOptions, agent_options
+from agentcell_magics.prompt_option import Prompted, prompted, with_prompt
 from agentcell_magics.saved import recall
 from agentcell_magics.sent_card import sent
 from agentcell_magics.stale_marks import stale_marks
@@ -90,7 +91,7 @@ class AskMagics(Magics):
 
     def _ask(self, line: str, cell: str) -> AsyncAnswer | None:
         options = agent_options(line)
-        if is_blank(cell):
+        if is_blank(cell) and options.prompt is None:
             raise CellError("This %%agent cell is empty.", fix="write your question below %%agent.")
         if options.output and is_shells_own(options.output):
             raise CellError(
@@ -99,12 +100,17 @@ class AskMagics(Magics):
             )
         text = cell.strip("\n").rstrip()
         self.session.access.typed(self.typed.code)
-        named = mentioned(text, self.typed.holds, self.session.access)
-        request = self._prepare(options, text, named)
+        if options.prompt is None:
+            named = mentioned(text, self.typed.holds, self.session.access)
+            request = self._prepare(options, text, named)
+        else:
+            file = self._prompted(options, text)
+            named = Mentioned(files={}, hints=file.hints)
+            request = self._prepare(with_prompt(options, file), file.text, named, file)
         if options.quiet is None:
             options = replace(options, quiet=self.defaults.in_force("quiet"))
         if not options.quiet or options.dry_run:
-            self._show_question(request)
+            self._show_question(request, is_typed=options.prompt is None)
             hints = (*request.question.hints, *named.hints, *_hints(options, cell))
             for hint in (*hints, *self._unseen(request)):
                 show(cards.line(hint))
@@ -135,7 +141,19 @@ class AskMagics(Magics):
         else:
             show(sent(self.session.as_sent(self._last), "The last request as sent"))
 
-    def _prepare(self, options: AgentOptions, text: str, named: Mentioned) -> Request:
+    def _prompted(self, options: AgentOptions, body: str) -> Prompted:
+        """Return what a prompt file asks, with this cell's values."""
+        taken = [name for name, _ in options.attach] + list(options.fields)
+        body = "" if is_blank(body) else body
+        return prompted(options.prompt or "", options.slots, body, variables(self.shell), taken)
+
+    def _prepare(
+        self,
+        options: AgentOptions,
+        text: str,
+        named: Mentioned,
+        file: Prompted | None = None,
+    ) -> Request:
         self._begin_cell()
         self.defaults.check()
         self.defaults.apply(self.session)
@@ -143,8 +161,10 @@ class AskMagics(Magics):
         values = variables(self.shell)
         return self.session.prepare(
             text,
-            values=values,
-            attach=attached(options.attach, options.fields, values, named.files.values()),
+            values={} if file else values,  # a prompt file's braces are its own text
+            attach=attached(options.attach, options.fields, values, named.files.values())
+            | dict(file.attach if file else {}),
+            examples=file.examples if file else (),
             mentions=named.files,
             fields=options.fields,
             model=options.model,
@@ -182,12 +202,12 @@ class AskMagics(Magics):
         self._asked = (run, count)
         return count
 
-    def _show_question(self, request: Request) -> None:
+    def _show_question(self, request: Request, *, is_typed: bool) -> None:
         question = request.question
         if not is_terminal(self.shell):
             self._show_pictures(request)
-        if question.blocks or question.named or request.notes:
-            asked = question.text if question.named else ""
+        if question.blocks or question.named or request.notes or not is_typed:
+            asked = question.text if question.named or not is_typed else ""
             many = len(question.blocks) > MOST_PICTURES
             more = (say("The first {count} are shown.", count=MOST_PICTURES),) if many else ()
             show(cards.attachments(question.blocks, asked, (*request.notes, *more)))

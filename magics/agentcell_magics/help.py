@@ -18,6 +18,10 @@ go on from this one; running a cell again replaces its answer. What options say 
 Options
 {table(AGENT_OPTIONS)}
 
+With --prompt the question is a prompt file, filled in: %%agent --prompt task.prompt text=notes
+images=photo.png. A value is a variable's, if one has that name, else the text as it stands; what
+stands below the line fills %text%. The file's model and settings count where the line has none.
+
 What -T names is looked up when the cell runs: lookup, shop.lookup, files (all tools of an
 McpServer), files.search. Functions run unasked. Before a tool of a server runs, or one made with
 @tool(needs_approval=True), you are asked. --approve ask asks before every call; run (or: always)

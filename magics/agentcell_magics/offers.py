@@ -70,6 +70,8 @@ class Line:
     """The names of ``-a NAME=`` and ``-i NAME=``."""
     waiting: Option | None = None
     """The option whose value comes next."""
+    prompt: str = ""
+    """The file of ``--prompt``."""
 
 
 def read(words: Iterable[str], options: tuple[Option, ...]) -> Line:
@@ -108,6 +110,8 @@ def _take_value(line: Line, option: Option, value: str) -> None:
     name, equals, _ = value.partition("=")
     if option.kind == "pair" and equals and name.isidentifier():
         line.names.append(name)
+    if option.key == "prompt":
+        line.prompt = value
 
 
 def line_offers(
@@ -152,6 +156,10 @@ def _flags(line: Line, options: tuple[Option, ...], begun: str) -> list[Offer]:
 
 
 def _plain(known: Known, magic: str, line: Line, begun: str) -> Offers:
+    if line.prompt:
+        from agentcell_magics.prompt_offers import slot_offers
+
+        return slot_offers(known, line, begun)
     if line.plain:
         return _job_ids(known, line, begun) if magic == "%generate" else []
     if magic == "%%agent":
@@ -327,6 +335,10 @@ _VALUES: dict[str, Callable[[Known, Line, str], Offers]] = {
     "--conversation": lambda known, _, begun: conversations(known, begun),
     "--input": _fields,
     "--model": lambda _known, _line, begun: models(begun),
+    "--prompt": lambda known, _, begun: [
+        *matching(_named(known.variables(), "SimplePrompt"), begun, "variable"),
+        *paths(begun, "prompt"),
+    ],
     "--output": lambda known, _, begun: matching(
         _answers_first(known.variables()), begun, "variable"
     ),

@@ -55,6 +55,13 @@ AGENT_OPTIONS = (
         help='the skill in this folder, from this cell on; --skill "" ends them',
     ),
     Option(
+        flags=("--prompt",),
+        key="prompt",
+        kind="text",
+        value="FILE",
+        help="ask with this prompt file; NAME=VALUE fills its slots, images=PHOTO its images",
+    ),
+    Option(
         flags=("-T", "--tool"),
         key="tools",
         kind="text",
@@ -197,6 +204,8 @@ class AgentOptions:
         Declarations by name, as typed.
     settings
         ``temperature`` and ``max_tokens``, where given.
+    slots
+        Names and values for a prompt file, as typed, in the order given.
     """
 
     model: str | None = None
@@ -218,6 +227,8 @@ class AgentOptions:
     schema: str | None = None
     skills: tuple[str, ...] = ()
     in_background: bool = False
+    prompt: str | None = None
+    slots: tuple[tuple[str, str], ...] = ()
 
 
 def agent_options(line: str) -> AgentOptions:
@@ -231,6 +242,7 @@ def agent_options(line: str) -> AgentOptions:
     from agentcell.prompts.fields import looks_like_modality
 
     plain, found = parse(line, AGENT_OPTIONS, "%%agent")
+    plain = _without_slots(plain, found)
     if plain and "model" in found:
         raise CellError(
             f"The model is given twice: {shown(plain[0])} and {shown(found['model'])}.",
@@ -267,6 +279,20 @@ def agent_options(line: str) -> AgentOptions:
     return AgentOptions(
         fields=dict(fields), settings=settings, attach=tuple(found.pop("attach", ())), **found
     )
+
+
+def _without_slots(plain: list[str], found: dict[str, Any]) -> list[str]:
+    """Return the plain words but for those that fill a prompt file's slots; keep these."""
+    if "prompt" not in found:
+        return plain
+    found["slots"] = tuple(slot for word in plain if (slot := _slot(word)) is not None)
+    return [word for word in plain if _slot(word) is None]
+
+
+def _slot(word: str) -> tuple[str, str] | None:
+    """Return the name and the value of ``NAME=VALUE``; None for any other word."""
+    name, equals, value = word.partition("=")
+    return (name, value) if equals and name.isidentifier() else None
 
 
 def _take_no_quiet(found: dict[str, Any]) -> None:

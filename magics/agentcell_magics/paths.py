@@ -8,8 +8,8 @@ from functools import cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
-Wanted: TypeAlias = Literal["media", "image", "folder", "any"]
-"""Images and PDFs, images, folders, or whatever there is."""
+Wanted: TypeAlias = Literal["media", "image", "folder", "prompt", "any"]
+"""Images and PDFs, images, folders, prompt files, or whatever there is."""
 
 MOST_PATHS = 500
 """As many are offered; a front end's list is no file manager."""
@@ -79,6 +79,8 @@ def _endings(wanted: Wanted) -> tuple[str, ...]:
 
     if wanted == "any":
         return ("",)
+    if wanted == "prompt":
+        return (".prompt",)
     return tuple(
         f".{ending}"
         for ending, kind in SUFFIX_TYPES.items()

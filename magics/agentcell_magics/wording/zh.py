@@ -65,6 +65,9 @@ ZH: Final[dict[str, str]] = {
     "the cell's text is saved in the notebook and in IPython's history": (
         "单元的文本会保存在笔记本和 IPython 的历史里"
     ),
+    "{name}={value} goes out as that text: did you mean the variable {near}?": (
+        "{name}={value} 将按原文发送：您是不是想用变量 {near}？"
+    ),
     # -- %agent, %agent model, %agent models
     "agentcell": "agentcell",
     "model": "模型",

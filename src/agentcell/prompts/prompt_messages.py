@@ -56,7 +56,7 @@ def filled_messages(
         If a place has no image.
     """
     rendered = [(one.role, filled(one.text, values)) for one in file.sections]
-    loose = _unplaced([parts for _, parts in rendered], len(images))
+    loose = unplaced([parts for _, parts in rendered], len(images))
     last = max(at for at, (role, _) in enumerate(rendered) if role == "user")
     messages = [
         {"role": role, "content": _content(parts, images, loose, is_last=at == last)}
@@ -93,8 +93,21 @@ def check_places(file: PromptFile, name: str) -> None:
             seen = seen or place.number == 0
 
 
-def _unplaced(texts: Iterable[list[str | ImagePlace]], count: int) -> list[int]:
-    """Return the numbers of the images, from 0, that no text places by number."""
+def unplaced(texts: Iterable[list[str | ImagePlace]], count: int) -> list[int]:
+    """Return the numbers of the images, from 0, that no text places by number.
+
+    Parameters
+    ----------
+    texts
+        Of all sections, filled in.
+    count
+        How many images there are.
+
+    Raises
+    ------
+    PromptError
+        If a place has no image.
+    """
     placed: set[int] = set()
     for parts in texts:
         for place in (one for one in parts if isinstance(one, ImagePlace) and one.number):

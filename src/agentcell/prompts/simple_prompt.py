@@ -23,7 +23,7 @@ from agentcell.prompts.prompt_file import read_prompt, write_prompt
 from agentcell.prompts.prompt_images import MAX_BYTES, MAX_IMAGES, ImageRules, image_parts
 from agentcell.prompts.prompt_messages import PromptMessages, check_places, filled_messages
 from agentcell.prompts.prompt_sections import Section
-from agentcell.prompts.prompt_slots import IMAGES, ImagePlace, pieces, slots
+from agentcell.prompts.prompt_slots import IMAGES, ImagePlace, filled, pieces, slots
 from agentcell.prompts.prompt_values import slot_text
 from agentcell.prompts.template import near_miss
 
@@ -231,6 +231,11 @@ class SimplePrompt:
         return tuple((one.role, one.text) for one in self._file.sections)
 
     @property
+    def missing(self) -> Missing:
+        """What becomes of a slot without a value."""
+        return self._missing
+
+    @property
     def slots(self) -> tuple[str, ...]:
         """The names that want a value, in order; ``images`` is none of them."""
         return tuple(slots(text for _, text in self.sections))
@@ -291,6 +296,22 @@ class SimplePrompt:
         images = context.pop(IMAGES, None)
         values = self._values(context)
         return filled_messages(self._file, values, image_parts(images, self._rules))
+
+    def fill(self, /, **context: Any) -> list[tuple[str, list[str | ImagePlace]]]:
+        """Return roles and texts with values in them, images' places between; no images.
+
+        Parameters
+        ----------
+        context
+            As for `build_messages`, without ``images``.
+
+        Raises
+        ------
+        PromptError
+            As there.
+        """
+        values = self._values(context)
+        return [(one.role, filled(one.text, values)) for one in self._file.sections]
 
     def _values(self, context: Mapping[str, Any]) -> dict[str, str]:
         wanted = self.slots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,7 @@ class Preparing(ImageTools):
         schema: Any = None,
         skills: Any = None,
         confirm: Confirm | None = None,
+        examples: Sequence[Message] = (),
         look: bool = False,
     ) -> Request:
         """Return the request that `text` makes; nothing is sent and nothing recorded.
@@ -113,6 +114,9 @@ class Preparing(ImageTools):
             Asked with a `CostQuestion` where the budget wants it: True lets the question go.
             None: nobody is asked; what would pass the budget, or nobody knows the price of, is
             refused.
+        examples
+            Messages that stand before the question in this request alone, such as a prompt
+            file's: later turns do not see them.
         look
             Whether the request is only looked at, as by `dry_run`: why attachments cannot be sent
             then stands in its `refusal`, and is raised by `stream`.
@@ -157,7 +161,12 @@ class Preparing(ImageTools):
         taught = session_skills.skill_blocks(skills, known.tags)
         in_force = earlier.skills if taught is None else taught
         told = self._with_guidance(rules, named)
-        messages = [*session_skills.system_message(told, in_force), *past, question.message(sent)]
+        messages = [
+            *session_skills.system_message(told, in_force),
+            *past,
+            *examples,
+            question.message(sent),
+        ]
         by_schema = None if schema is None else AnswerSchema.of(schema)
         seen = (*media_blocks(past), *question.blocks)
         before = self._forms_until_now(conversation, earlier, seen)
