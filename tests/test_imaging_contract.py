@@ -158,7 +158,7 @@ def test_an_unknown_format_is_refused_with_those_that_there_are(word: object) ->
     assert ImageGenerationOutputFormat("jpeg") is ImageGenerationOutputFormat.JPEG
 
     with pytest.raises(GenerationError, match="png, webp, jpeg was expected"):
-        ImageGenerationOutputFormat(word)
+        ImageGenerationOutputFormat(word)  # type: ignore[arg-type]
     with pytest.raises(GenerationError, match="png, webp, jpeg was expected"):
         ImageToolConfig(image_generation_output_format=word)  # type: ignore[arg-type]
 

@@ -213,9 +213,8 @@ class AccessPolicy:
                     f"{shown_path(path)} would be hidden.", fix="give a path without a leading dot."
                 )
         else:
-            found = canonical_path(
-                self._root / Path(local_path(path) if is_absolute(path) else path)
-            )
+            own = local_path(path)
+            found = canonical_path(own if is_absolute(path) else self._root / path)
         if os.path.lexists(found):
             check_file(found, shown_path(path))
         return found
@@ -237,8 +236,8 @@ class AccessPolicy:
             if self._typed.hold(self._spellings(text, place)):
                 return found
         raise AttachmentError(
-            f"{shown_path(path)} may not be used by a model: it leads to no approved folder, was not"
-            " made in this session, and no person named it.",
+            f"{shown_path(path)} may not be used by a model: it leads to no approved folder, was"
+            " not made in this session, and no person named it.",
             fix="the person can write the path in the cell, or approve its folder:"
             " %agent images allow FOLDER.",
         )

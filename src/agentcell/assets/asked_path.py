@@ -18,7 +18,13 @@ _ENCODED = re.compile(r"%2f|%5c|%00|%2e%2e", re.IGNORECASE)
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
-    """Return a model's path as text, if it is one."""
+    """Return a model's path as text.
+
+    Raises
+    ------
+    AttachmentError
+        If it is none: an address, bytes, control or encoded characters.
+    """
     local_path(path)  # an address, bytes, another type: told there
     text = os.fspath(path).strip()
     if _CONTROLS.search(text) or len(text) > MAX_PATH:
@@ -35,6 +41,13 @@ def checked_path(path: str | os.PathLike[str]) -> str:
 
 
 def canonical_path(path: Path) -> Path:
+    """Return where `path` leads, links followed; it need not be there.
+
+    Raises
+    ------
+    AttachmentError
+        If its links lead in a circle, or no file can have such a name.
+    """
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):  # a circle of links; a name that no file can have
@@ -44,6 +57,7 @@ def canonical_path(path: Path) -> Path:
 
 
 def expanded_path(text: str) -> Path:
+    """Return `text` as a path, ``~`` expanded where that is somebody's home."""
     try:
         return Path(text).expanduser()
     except RuntimeError:  # nobody of that name
@@ -51,6 +65,7 @@ def expanded_path(text: str) -> Path:
 
 
 def is_absolute(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` begins at the root, or at a home."""
     return expanded_path(os.fspath(path)).is_absolute()
 
 
