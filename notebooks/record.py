@@ -1,24 +1,26 @@
 """Records the notebooks' answers anew and saves what the notebooks then show.
 
-``python notebooks/record.py [NOTEBOOK ...]``. The answers of ``04_…`` are scripted below and given
-by a real server on loopback; all others come from the embedded reader or from the notebook itself.
+``python notebooks/record.py [NOTEBOOK ...]``. The answers of ``04_…`` and ``07_…`` are scripted
+below and given by real servers on loopback; all others come from the embedded reader or from the
+notebook itself.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from agentcell.adapters.recording import Recording
 from agentcell.checking import record
-from agentcell.testing import Call, ChatServer
+from agentcell.imaging.drawing import Plan, drawn, signed
+from agentcell.testing import Call, ChatServer, MediaServer, ResponsesServer
 
 HERE = Path(__file__).parent
-
-SCRIPTED = "04_tools_and_structured_output"
 
 LEFT_OUT = {"06_reproducible_notebooks": "What is the tax on"}
 """Questions whose answers are taken out again: that notebook shows what a miss looks like."""
@@ -27,6 +29,8 @@ LEFT_OUT = {"06_reproducible_notebooks": "What is the tax on"}
 def main(paths: list[Path]) -> int:
     """Record, then replay and save; return the exit code."""
     for path in paths:
+        if path.stem in SERVICES:  # pictures of an earlier recording would take the names
+            shutil.rmtree(path.parent / "generated-media", ignore_errors=True)
         with scripted(path):
             (report,) = record([path], again=True, before_replay=leave_out)
         print("\n  ".join([report.summary(), *report.faults]))
@@ -48,26 +52,75 @@ def leave_out(path: Path) -> None:
 
 @contextmanager
 def scripted(path: Path) -> Iterator[None]:
-    """Let OpenAI's address be that of a server which gives the notebook's answers."""
-    if path.stem != SCRIPTED:
-        yield
-        return
-    with ChatServer() as server:
-        server.reply(
-            calls=[
-                Call("price", '{"item": "coffee"}', id="call_1"),
-                Call("price", '{"item": "cake"}', id="call_2"),
-            ]
-        )
-        server.reply("Two coffees and a cake ", "cost **$10.50**.")
-        server.reply_tool_call("price", '{"item": "juice"}', call_id="call_3")
-        server.reply("There is no juice on today's list; ", "there are coffee, tea and cake.")
-        server.reply('{"shop": "Green Valley Market", "date": "2026-03-14", "total": 27.95}')
-        os.environ["OPENAI_BASE_URL"] = server.url
+    """Let the addresses of services be those of servers that give the notebook's answers."""
+    with ExitStack() as stack:
+        begin = SERVICES.get(path.stem)
+        environment = {} if begin is None else begin(stack)
+        before = {name: os.environ.get(name) for name in environment}
+        os.environ.update(environment)
         try:
             yield
         finally:
-            del os.environ["OPENAI_BASE_URL"]
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def tools_and_structured_output(stack: ExitStack) -> Mapping[str, str]:
+    """Start the model of ``04_…``; return what leads to it."""
+    server = stack.enter_context(ChatServer())
+    server.reply(
+        calls=[
+            Call("price", '{"item": "coffee"}', id="call_1"),
+            Call("price", '{"item": "cake"}', id="call_2"),
+        ]
+    )
+    server.reply("Two coffees and a cake ", "cost **$10.50**.")
+    server.reply_tool_call("price", '{"item": "juice"}', call_id="call_3")
+    server.reply("There is no juice on today's list; ", "there are coffee, tea and cake.")
+    server.reply('{"shop": "Green Valley Market", "date": "2026-03-14", "total": 27.95}')
+    return {"OPENAI_BASE_URL": server.url}
+
+
+def pictures(stack: ExitStack) -> Mapping[str, str]:
+    """Start the model and the media service of ``07_…``; return what leads to them."""
+    model = stack.enter_context(ResponsesServer())
+    model.reply(calls=[Call("view_image", '{"path": "receipt.png"}', id="call_1")])
+    model.reply("**27.95** was paid, ", "at Green Valley Market.")
+    model.reply("Chinese: ", "it is a till receipt.")
+    model.reply("The lower half: the sea and the shore. ", "Above it, the sky is another one.")
+    token = "5d1f9c27e84b"  # noqa: S105 (it opens nothing)
+    media = stack.enter_context(MediaServer(token=token))
+    foxes = [media.file(f"fox-{n}.png", _drawing("two foxes", 21 + n)) for n in range(2)]
+    media.job("queued", "success", request_id="req-1", files=foxes, cost=0.078)
+    media.job(
+        *("queued", "running", "success"),
+        request_id="req-2",
+        files=[media.file("waves.webm", (HERE.parent / "tests/data/tiny.webm").read_bytes())],
+        model="seedance-1-0-pro-fast-251015",
+        cost=0.13,
+    )
+    return {
+        "OPENAI_BASE_URL": model.url,
+        "AGENTCELL_MEDIA_URL": media.url,
+        "AGENTCELL_MEDIA_TOKEN": token,
+    }
+
+
+def _drawing(prompt: str, seed: int) -> bytes:
+    """Return a picture, drawn by rule, that says so."""
+    sink = io.BytesIO()
+    signed(drawn(Plan(prompt, seed, (480, 300))), f"a test server's - seed {seed}").save(
+        sink, "PNG"
+    )
+    return sink.getvalue()
+
+
+SERVICES = {
+    "04_tools_and_structured_output": tools_and_structured_output,
+    "07_pictures": pictures,
+}
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from agentcell_magics.live import show
 from agentcell_magics.wording import say, word
 
 _LONGEST_PROMPT = 60
+_LONGEST_PROBLEM = 80
 _MOST_JOBS = 30
 
 _NEEDS = {
@@ -126,26 +127,36 @@ def _jobs(session: Session, *, every: bool) -> None:
         said = "Nothing is under way; {count} jobs are finished (%generate jobs --all)."
         one = "Nothing is under way; one job is finished (%generate jobs --all)."
         show(cards.line(say(one) if len(jobs) == 1 else say(said, count=len(jobs))))
+    elif session.recorder.mode == "replay":
+        show(cards.line("Nothing is under way."))
     else:
         show(cards.line("No picture or clip was paid for here."))
 
 
 def _about(job: Job) -> str:
-    prompt = " ".join(plain(job.prompt).split())
-    short = prompt if len(prompt) <= _LONGEST_PROMPT else f"{prompt[:_LONGEST_PROMPT]}…"
-    maker = "/".join(
-        filter(None, [job.backend, plain(job.model or str(job.wish.get("model", "")))])
-    )
-    told = [short, maker, word(_STATES[job.state])]
+    told = [_line(job.prompt, _LONGEST_PROMPT), _maker(job), word(_STATES[job.state])]
     if job.cost is not None:
         told.append(dollars(job.cost) if job.cost else say("free"))
     if job.problem:
-        told.append(" ".join(plain(job.problem).split()))
+        told.append(_line(job.problem, _LONGEST_PROBLEM))
     if job.files:
         told.append(say(", ").join(path.name for path in job.files))
     if job.created.year > 1970:  # noqa: PLR2004 (a recording tells no time)
         told.append(f"{job.created.astimezone():%Y-%m-%d %H:%M}")
     return " · ".join(told)
+
+
+def _line(text: str, longest: int) -> str:
+    """Return a text on one line, of so many characters at most."""
+    flat = " ".join(plain(text).split())
+    return flat if len(flat) <= longest else f"{flat[:longest]}…"
+
+
+def _maker(job: Job) -> str:
+    """Return ``backend/model``, or the backend alone."""
+    model = plain(job.model or str(job.wish.get("model", "")))
+    model = model.removeprefix(job.backend).lstrip("/")  # as it was asked for, or as it was made
+    return f"{job.backend}/{model}" if model else job.backend
 
 
 def _cancel(session: Session, name: str) -> None:

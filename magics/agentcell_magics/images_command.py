@@ -12,6 +12,7 @@ from agentcell.imaging.contract import IMAGE_TOOL_NAMES, ImageToolConfig, is_ima
 from agentcell_magics import cards
 from agentcell_magics.line import shown
 from agentcell_magics.live import show
+from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
     from agentcell.session import Session
@@ -95,6 +96,9 @@ def facts(session: Session) -> list[tuple[str, str]]:
 
 
 def _short(folder: Path) -> str:
+    with contextlib.suppress(ValueError, OSError):  # a saved notebook tells of no machine
+        inside = folder.relative_to(Path.cwd())
+        return say("this folder") if inside == Path() else inside.as_posix()
     with contextlib.suppress(ValueError, RuntimeError):
         return (Path("~") / folder.relative_to(Path.home())).as_posix()
     return folder.as_posix()

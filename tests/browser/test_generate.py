@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,7 @@ from media import png
 
 TOKEN = "media-token-q8Zp2WvX9mRt4Ls8"  # noqa: S105 (nobody's)
 
-WEBM = base64.b64decode(
-    "GkXfo0AgQoaBAUL3gQFC8oEEQvOBCEKCQAR3ZWJtQoeBAkKFgQIYU4BnQI0VSalmQCgq17FAAw9CQE2AQAZ3aGFtbXlX"
-    "QUAGd2hhbW15RIlACECPQAAAAAAAFlSua0AxrkAu14EBY8WBAZyBACK1nEADdW5khkAFVl9WUDglhohAA1ZQOIOBAeBA"
-    "BrCBCLqBCB9DtnVAIueBAKNAHIEAAIAwAQCdASoIAAgAAUAmJaQAA3AA/vz0AAA="
-)
+WEBM = (Path(__file__).parent.parent / "data/tiny.webm").read_bytes()
 """One frame of 8 by 8 pixels: the smallest file of its kind."""
 
 SETUP = """\

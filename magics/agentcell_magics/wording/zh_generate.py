@@ -26,6 +26,8 @@ ZH_GENERATE: Final[dict[str, str]] = {
     "QuickTime video": "QuickTime 视频",
     "A file of it is gone.": "其中一个文件已不存在。",
     # -- %generate --dry-run
+    "Nothing is under way.": "没有进行中的任务。",
+    "this folder": "当前文件夹",
     "maker": "制作方",
     "makes": "内容",
     "free": "免费",
