@@ -141,7 +141,10 @@ class Backends:
     def _set_up(self, kind: Kind) -> ImageBackend:
         for backend in self._ready(kind):
             return backend
-        also = " or name one that needs none: --model procedural" if kind == "image" else ""
+        also = ""
+        if kind == "image":
+            also = ", or name one that needs none: --model procedural, AGENTCELL_IMAGE_MODEL"
+            also += "=procedural in the environment"
         raise NoBackend(
             f"Nobody is set up who could make {'an image' if kind == 'image' else 'a video'}.",
             fix=(

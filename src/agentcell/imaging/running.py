@@ -43,7 +43,6 @@ from agentcell.imaging.web_text import without_queries
 from agentcell.imaging.wish import GenerationWish
 from agentcell.imaging.writing import Writer, parents_of
 
-
 _REFUSALS = range(400, 500)
 """Statuses with which a service takes nothing."""
 
