@@ -29,8 +29,9 @@ LEFT_OUT = {"06_reproducible_notebooks": "What is the tax on"}
 def main(paths: list[Path]) -> int:
     """Record, then replay and save; return the exit code."""
     for path in paths:
-        if path.stem in SERVICES:  # pictures of an earlier recording would take the names
-            shutil.rmtree(path.parent / "generated-media", ignore_errors=True)
+        if path.stem in SERVICES:  # an earlier recording's pictures: they would take the names
+            for folder in ("generated-media", f"recordings/{path.stem}.files"):
+                shutil.rmtree(path.parent / folder, ignore_errors=True)
         with scripted(path):
             (report,) = record([path], again=True, before_replay=leave_out)
         print("\n  ".join([report.summary(), *report.faults]))
