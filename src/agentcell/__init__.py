@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.history.memory import HistoryMemory
     from agentcell.history.notebook import NotebookHistory
     from agentcell.history.provider import HistoryProvider
+    from agentcell.imaging.backend import ImageBackend
     from agentcell.imaging.contract import (
         ImageDetail,
         ImageGenerationOutputFormat,
@@ -45,9 +46,11 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
         image_specs,
         is_image_tool_gated,
     )
+    from agentcell.imaging.generation import Generation
     from agentcell.imaging.guidance import ImagePromptOptions, render_image_prompt_guidance
     from agentcell.imaging.hosted.service import MediaService
     from agentcell.imaging.media_tools import build_media_tools, media_resume
+    from agentcell.imaging.wish import GenerationWish
     from agentcell.messages import MediaMessageBlock, TextMessageBlock
     from agentcell.modality import FieldModality
     from agentcell.prompts.fields import FieldSpec
@@ -76,9 +79,12 @@ _WHERE = {
     "FieldSpec": "agentcell.prompts.fields",
     "FileSystemTraceStore": "agentcell.runner.trace",
     "GeminiModel": "agentcell.adapters.gemini",
+    "Generation": "agentcell.imaging.generation",
+    "GenerationWish": "agentcell.imaging.wish",
     "HistoryMemory": "agentcell.history.memory",
     "HistoryProvider": "agentcell.history.provider",
     "ImageAsset": "agentcell.assets.asset",
+    "ImageBackend": "agentcell.imaging.backend",
     "ImageDetail": "agentcell.imaging.contract",
     "ImageGenerationOutputFormat": "agentcell.imaging.contract",
     "ImagePermission": "agentcell.imaging.contract",
@@ -136,9 +142,12 @@ __all__ = [
     "FieldSpec",
     "FileSystemTraceStore",
     "GeminiModel",
+    "Generation",
+    "GenerationWish",
     "HistoryMemory",
     "HistoryProvider",
     "ImageAsset",
+    "ImageBackend",
     "ImageDetail",
     "ImageGenerationOutputFormat",
     "ImagePermission",
