@@ -145,8 +145,10 @@ class PromptWork:
         What the answer must be, see `AnswerSchema`; None: any text.
     fields
         Declarations of columns, as ``{"photo": "IMAGE:Photo"}`` makes them.
-    before
-        Messages that go out before each question.
+    attach
+        Attachments and values that go out with every row, by name.
+    detail, pdf_as
+        How attachments go out, see `Model.ready`; None: as the model takes them.
     """
 
     def __init__(  # noqa: PLR0913 (each is a part of the question)
@@ -159,13 +161,18 @@ class PromptWork:
         settings: Mapping[str, Any] | None = None,
         schema: AnswerSchema | None = None,
         fields: Mapping[str, FieldSpec] | None = None,
-        before: Sequence[Message] = (),
+        attach: Mapping[str, Any] | None = None,
+        detail: str | None = None,
+        pdf_as: str | None = None,
     ) -> None:
         self.model = askable(model)
         self._prompt = prompt
         self._columns = None if columns is None else frozenset(columns)
         self._named = frozenset(slot.name for slot in find_slots(prompt))
-        self._before = [*([{"role": "system", "content": system}] if system else []), *before]
+        self._before: list[Message] = [{"role": "system", "content": system}] if system else []
+        self._attach = dict(attach or {})
+        given = {"detail": detail, "pdf_as": pdf_as}
+        self._form = {name: value for name, value in given.items() if value is not None}
         self._settings = dict(settings or {})
         self._schema = schema
         self._fields = dict(fields or {})
@@ -173,11 +180,12 @@ class PromptWork:
     def asked(self, row: Any) -> Asked:
         """Return what a row asks."""
         values = self._values(row)
-        used = {name: spec for name, spec in self._fields.items() if name in values}
+        known = values.keys() | self._attach
+        used = {name: spec for name, spec in self._fields.items() if name in known}
         question = compose(
             self._prompt,
             values=values,
-            attach={},
+            attach=self._attach,
             fields=used,
             viewed=(),
             tags=SessionTags(),
@@ -189,7 +197,10 @@ class PromptWork:
                 settings = {**settings, "schema": self._schema.document}
             else:
                 message = _with_text(message, self._schema.instructions())
-        return Asked(messages=[*self._before, message], settings=settings or None)
+        messages = [*self._before, message]
+        if self._form:
+            messages = self.model.ready(messages, **self._form).messages
+        return Asked(messages=messages, settings=settings or None)
 
     def run(self, row: Any, model: Any) -> Any:
         """Ask, and once more for an answer that is not what the schema wants."""

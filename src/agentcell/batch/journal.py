@@ -266,10 +266,17 @@ def _written(call: Call) -> dict[str, Any]:
         said["cost"] = call.recorded
     if call.processing is not None:
         said["by"] = call.processing
+    if call.is_replayed:
+        said["replayed"] = True
     return said
 
 
 def _call(said: Mapping[str, Any]) -> Call:
     usage = said.get("usage")
     known = {name: value for name, value in (usage or {}).items() if name in _COUNTS}
-    return Call(None if usage is None else Usage(**known), said.get("cost"), said.get("by"))
+    return Call(
+        None if usage is None else Usage(**known),
+        said.get("cost"),
+        said.get("by"),
+        "replayed" in said,
+    )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.pricing import cost
 from agentcell.adapters.recording import RecordingModel
@@ -33,21 +32,20 @@ class Tally:
         self.spending = Spending()
 
     def add(self, calls: Iterable[Call]) -> Spending:
-        """Count calls; return what they came to."""
-        usage: Usage | None = None
-        usd, unknown, count = _NOTHING, 0, 0
+        """Count calls; return what those came to that were paid for, and not replayed."""
+        paid = Spending()
         for call in calls:
-            count += 1
-            if call.usage is not None:
-                usage = call.usage if usage is None else usage + call.usage
             price = self._price(call)
-            if price is None:
-                unknown += 1
-            else:
-                usd += price
-        spent = Spending(usage=usage, usd=usd, unknown=unknown, calls=count)
-        self.spending = summed(self.spending, spent)
-        return spent
+            one = Spending(
+                usage=call.usage,
+                usd=_NOTHING if price is None else price,
+                unknown=int(price is None),
+                calls=1,
+            )
+            self.spending = summed(self.spending, one)
+            if not call.is_replayed:
+                paid = summed(paid, one)
+        return paid
 
     def _price(self, call: Call) -> Decimal | None:
         if call.recorded is not None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from agentcell.adapters.events import Gathering, Usage
 from agentcell.adapters.model import Model, innermost
+from agentcell.adapters.recording import RecordingModel
 from agentcell.adapters.recording.canonical import canonical, key_of
 from agentcell.batch.stopping import Stopper
 from agentcell.errors import AgentcellError, BatchError
@@ -41,11 +42,14 @@ class Call:
         US dollars as a recording tells them; empty: nobody knew. None: it was no recording.
     processing
         ``"batch"`` where a provider's batch service answered, which has prices of its own.
+    is_replayed
+        Whether the answer came from a recording, so that nobody is paid.
     """
 
     usage: Usage | None = None
     recorded: str | None = None
     processing: str | None = None
+    is_replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,7 @@ class Counted:
         self._stopper = stopper
         self.calls: list[Call] = []
         self.finish_reason = ""
+        self._replays = False
 
     def invoke(
         self,
@@ -125,6 +130,10 @@ class Counted:
     ) -> dict[str, Any]:
         """Ask the model; see `Model.invoke`."""
         self._stopper.check()
+        model = self._model
+        self._replays = isinstance(model, RecordingModel) and model.is_answered(
+            messages, tools, settings
+        )
         if _is_async(self._model):
             events = self._model.astream(messages, tools, settings)
             result = self._taken(LOOP.run(self._stopper.gathered(events)))
@@ -143,7 +152,8 @@ class Counted:
 
     def _taken(self, gathering: Gathering) -> dict[str, Any]:
         finished = gathering.finished
-        self.calls.append(Call(gathering.usage, None if finished is None else finished.cost))
+        recorded = None if finished is None else finished.cost
+        self.calls.append(Call(gathering.usage, recorded, is_replayed=self._replays))
         return gathering.result()
 
 

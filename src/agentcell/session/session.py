@@ -19,10 +19,10 @@ from agentcell.request import Request
 if TYPE_CHECKING:
     pass
 
-from agentcell.session.own_tools import OwnTools
+from agentcell.session.each import AsksEach
 
 
-class Session(OwnTools):
+class Session(AsksEach):
     """What the magics, the panels and Python code share: model, conversations, attachments.
 
     It may be used from several threads at once. Questions that are asked at the same time do not
