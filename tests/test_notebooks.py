@@ -85,13 +85,22 @@ def test_it_says_the_same_again_without_a_key_and_without_a_network(path: Path) 
 
 
 def test_each_recording_belongs_to_a_notebook_and_holds_no_content_of_a_file() -> None:
-    files = sorted(RECORDINGS.iterdir())
+    found = sorted(RECORDINGS.iterdir())
 
-    assert {file.stem for file in files} <= {path.stem for path in NOTEBOOKS}
-    for file in files:
+    assert {one.stem for one in found} <= {path.stem for path in NOTEBOOKS}
+    for file in (one for one in found if one.suffix == ".jsonl"):
         text = file.read_text(encoding="utf-8")
         assert re.findall(r"[A-Za-z0-9+/]{200,}", text) == []
         assert scan(file) == []
+
+
+def test_pictures_that_were_made_lie_beside_their_recording_and_each_is_asked_for() -> None:
+    for folder in RECORDINGS.glob("*.files"):
+        text = folder.with_suffix(".jsonl").read_text(encoding="utf-8")
+        names = [file.name for file in folder.iterdir()]
+
+        assert names
+        assert [name for name in names if name not in text] == []
 
 
 def test_notebooks_replay_in_another_folder(tmp_path: Path) -> None:
