@@ -407,6 +407,7 @@ def test_failures_of_questions_are_borne_until_the_time_is_over(server: MediaSer
         Reply(raw='{"success": true}'),
         Reply(raw='{"success": false, "error": "busy"}'),
         Reply(raw='{"success": true, "data": {"status": 5}}'),
+        Reply(raw='{"success": true, "data": {"status": "failed", "requestId": "another"}}'),
         Reply(raw="[]"),
         Reply(raw="[" * 50_000),
         Reply(raw=b"\xff\xfe"),

@@ -417,3 +417,34 @@ def test_a_signed_address_is_not_sent_again_from_the_file(ledger: JobLedger) -> 
 
     with pytest.raises((GenerationError, AttachmentError)):
         job.wish_again()
+
+
+def test_a_request_id_stays_what_it_is_whatever_it_looks_like(ledger: JobLedger) -> None:
+    name = "req-sk-abcdef1234567890?x=1"  # by nothing else can a paid job be found again
+    ledger.update(ledger.plan(WISH, "hosted"), state="accepted", request_id=name)
+
+    assert ledger.find(name).request_id == name
+
+
+def test_a_wish_that_was_shortened_is_not_sent_again(ledger: JobLedger) -> None:
+    wish = GenerationWish(prompt="like https://files.example.org/a.png?sig=1")
+    job = ledger.plan(wish, "hosted")
+
+    with pytest.raises(GenerationError, match="cannot be sent again as it was"):
+        job.wish_again()
+    assert job.wish_again(is_whole=False).prompt == "like https://files.example.org/a.png"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{}, {"prompt": 5}, {"prompt": "x", "references": [5]}, {"prompt": "x", "mask": None}],
+)
+def test_a_wish_that_cannot_be_read_is_told(ledger: JobLedger, record: object) -> None:
+    assert ledger.path is not None
+    ledger.path.parent.mkdir()
+    line = {"job": "job-1", "key": "k", "backend": "b", "state": "accepted", "wish": record}
+    ledger.path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+
+    (job,) = ledger.jobs()
+    with pytest.raises(GenerationError):
+        job.wish_again(is_whole=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 import subprocess
 import sys
 import time
@@ -417,6 +419,14 @@ def test_a_model_reads_the_markdown(server: MediaServer, root: Path) -> None:
     assert isinstance(read, str)
     assert "req-1-0.png" in read
     assert read.endswith("Cost: $0.0390")
+
+
+def test_a_result_can_be_copied_and_pickled(server: MediaServer, root: Path) -> None:
+    result = image(server, root)
+
+    for other in (copy.deepcopy(result), pickle.loads(pickle.dumps(result))):  # noqa: S301
+        assert other == result
+        assert other.payload == result.payload
 
 
 def test_a_cost_that_is_not_told_is_not_zero(server: MediaServer, root: Path) -> None:

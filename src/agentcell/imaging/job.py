@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from agentcell.adapters.redaction import known_keys, redacted
+from agentcell.adapters.redaction import REMOVED, known_keys, redacted
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import AttachmentError, GenerationError
 from agentcell.imaging.web_text import without_queries
@@ -131,6 +131,9 @@ def record_of(wish: GenerationWish, home: Path | None = None) -> dict[str, Any]:
         record["mask"] = _picture(wish.mask, home)
     if wish.parents:
         record["parents"] = list(wish.parents)
+    texts = (wish.prompt, wish.model, wish.negative)
+    if any(without_secrets(text) != text for text in texts):
+        record["is_shortened"] = True
     return record
 
 
@@ -138,6 +141,21 @@ def wish_of(
     record: Mapping[str, Any], home: Path | None = None, *, is_whole: bool = True
 ) -> GenerationWish:
     """Return the wish that `record_of` wrote; parameters and errors as for `Job.wish_again`."""
+    if is_whole and record.get("is_shortened"):
+        raise GenerationError(
+            "This job's words held a key or a signed address, which are not kept: it cannot be"
+            " sent again as it was.",
+            fix="look at your account with the service, it may have been charged; then ask anew.",
+        )
+    try:
+        return _wish_of(record, home, is_whole=is_whole)
+    except (AttributeError, KeyError, TypeError) as error:  # written by another version
+        raise GenerationError(
+            "What is written down of this job cannot be read.", fix="ask anew."
+        ) from error
+
+
+def _wish_of(record: Mapping[str, Any], home: Path | None, *, is_whole: bool) -> GenerationWish:
     references = [_found(one, home) for one in record.get("references", ())]
     mask = _found(record["mask"], home) if "mask" in record else None
     lost = None in references or ("mask" in record and mask is None)
@@ -159,6 +177,17 @@ def wish_of(
 def without_secrets(text: str) -> str:
     """Return `text` without keys, and without the queries of addresses: those may be signed."""
     return redacted(without_queries(text), *known_keys())
+
+
+def without_keys(text: str) -> str:
+    """Return `text` without the keys that this process knows, and all else as it is.
+
+    A service's name for a job must stay what it is, whatever it looks like: by nothing else can a
+    paid job be found again.
+    """
+    for key in known_keys():
+        text = text.replace(key, REMOVED)
+    return text
 
 
 def place_record(path: Path, home: Path | None) -> str:

@@ -28,6 +28,7 @@ from agentcell.imaging.job import (
     place_of,
     place_record,
     record_of,
+    without_keys,
     without_secrets,
 )
 from agentcell.imaging.wish import GenerationWish
@@ -134,7 +135,7 @@ class JobLedger:
             raise ValueError(f"state is {state!r}; one of {', '.join(STATES)} was expected")
         new: dict[str, Any] = {
             "state": state,
-            "request_id": None if request_id is None else without_secrets(request_id),
+            "request_id": None if request_id is None else without_keys(request_id),
             "model": None if model is None else without_secrets(model),
             "files": self._places(files),
             "held": self._places(held),

@@ -75,10 +75,10 @@ class MediaResult(str):
 
     payload: dict[str, Any]
 
-    def __new__(cls, text: str, payload: dict[str, Any]) -> Self:
+    def __new__(cls, text: str, payload: dict[str, Any] | None = None) -> Self:
         """Return `text` with its `payload`."""
         made = super().__new__(cls, text)
-        made.payload = payload
+        made.payload = payload or {}
         return made
 
 

@@ -49,7 +49,7 @@ async def states(
             raise endings.timed_out(client.origin, job, seconds)  # sooner it must not be asked
         is_new = False
         try:
-            job = await client.look(job.request_id)
+            job = _same(job, await client.look(job.request_id))
         except (NoAnswer, Refused):
             failures, asked_for = failures + 1, None
         except ModelError as error:
@@ -59,6 +59,13 @@ async def states(
         else:
             failures, asked_for = 0, None
             yield job
+
+
+def _same(job: Snapshot, look: Snapshot) -> Snapshot:
+    """Return `look` if it is at the job that was asked after."""
+    if look.request_id != job.request_id:
+        raise NoAnswer("another job")
+    return look
 
 
 def _now() -> float:
