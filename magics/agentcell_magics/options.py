@@ -284,6 +284,11 @@ def agent_options(line: str) -> AgentOptions:
 def _without_slots(plain: list[str], found: dict[str, Any]) -> list[str]:
     """Return the plain words but for those that fill a prompt file's slots; keep these."""
     if "prompt" not in found:
+        if word := next((one for one in plain if _slot(one) is not None), None):
+            raise CellError(
+                f"{shown(word)} fills a slot of a prompt file, but no --prompt names one.",
+                fix="write --prompt FILE, or put -a before it to attach a file.",
+            )
         return plain
     found["slots"] = tuple(slot for word in plain if (slot := _slot(word)) is not None)
     return [word for word in plain if _slot(word) is None]
