@@ -380,6 +380,18 @@ def test_an_error_after_the_first_of_two_keeps_the_first(session: Session) -> No
     assert generation.missing == ("it broke",)
 
 
+def test_an_answer_that_is_no_picture_was_paid_for_and_is_over(
+    session: Session, tmp_path: Path
+) -> None:
+    backend = ScriptedBackend(Accepted(""), Made(kind="image", data=b"%PDF-1.4 no"), Ended())
+    with pytest.raises(GenerationFailed) as caught:
+        generated(using(session, backend))
+
+    assert (caught.value.is_billed, caught.value.is_over) == (True, True)
+    assert session.generator.jobs()[0].state == "failed"
+    assert list((tmp_path / "generated-media").iterdir()) == []
+
+
 def test_nothing_made_is_no_success(session: Session) -> None:
     with pytest.raises(GenerationFailed, match="sent no image") as caught:
         generated(using(session, ScriptedBackend(Accepted("r"), Ended())))

@@ -38,7 +38,7 @@ from agentcell.imaging.job import Job, JobState
 from agentcell.imaging.plan import Confirm, Plan
 from agentcell.imaging.prices import given_price
 from agentcell.imaging.recorded import MadeFile, MadeOnce, Tape
-from agentcell.imaging.saving import Target, held
+from agentcell.imaging.saving import Target, held_path, hold
 from agentcell.imaging.web_text import without_queries
 from agentcell.imaging.wish import GenerationWish
 from agentcell.imaging.writing import Writer, parents_of
@@ -160,6 +160,8 @@ class Run:
                 try:
                     made = await self._saved(event, index)
                 except (AttachmentError, DownloadError, OSError) as problem:
+                    if isinstance(problem, AttachmentError) and index < len(self._held):
+                        self._held[index].unlink(missing_ok=True)  # it will never be a picture
                     said = mishaps.not_kept(problem, self.backend.name)
                     self._missing.append(said)
                     yield NotSaved(index, said)
@@ -184,11 +186,10 @@ class Run:
             account.update(state="saving")
             return await writer.fetched(made, index)
         if account.job is not None and index >= len(self._held):
-            folder = self.target.folder
-            kept = await asyncio.to_thread(held, folder, account.job_id, index, made.data)
-            if kept is not None:
-                self._held.append(kept)
-                account.update(state="saving", held=self._held)
+            place = held_path(self.target.folder, account.job_id, index)
+            self._held.append(place)
+            account.update(state="saving", held=self._held)  # first: a stop may come meanwhile
+            await asyncio.to_thread(hold, place, made.data)
         return await asyncio.to_thread(writer.written, made, made.data, index)
 
     # -- how it ends
@@ -255,7 +256,8 @@ class Run:
             self.wish,
             self.account.job_id,
             self._missing[0],
-            can_go_on=bool(self._held) or bool(self._request_id and self.backend.can_resume),
+            can_go_on=any(path.is_file() for path in self._held)
+            or bool(self._request_id and self.backend.can_resume),
             is_free=self.account.is_free,
         )
 

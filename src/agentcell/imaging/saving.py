@@ -146,8 +146,8 @@ def saved(path: Path, data: bytes) -> Path:
     return part_of(data, path.parent).put(path.stem, extension=path.suffix[1:])
 
 
-def held(folder: Path, job_id: str, index: int, data: bytes) -> Path | None:
-    """Write an answer down as it came, before anything is done with it; None if that fails.
+def held_path(folder: Path, job_id: str, index: int) -> Path:
+    """Return where an answer is kept as it came, until its file has its name.
 
     Parameters
     ----------
@@ -156,18 +156,22 @@ def held(folder: Path, job_id: str, index: int, data: bytes) -> Path | None:
     job_id, index
         Whose, and which of its answers.
     """
-    path = folder / f".{safe_id(job_id)}-{index}.held"
+    return folder / f".{safe_id(job_id)}-{index}.held"
+
+
+def hold(path: Path, data: bytes) -> None:
+    """Keep an answer as it came, whole or not at all; a disk that takes nothing keeps nothing."""
+    partial = path.with_suffix(".part")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as stream:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
+        partial.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
-            path.unlink()
-        return None
-    return path
+            partial.unlink()
 
 
 def artifact(path: Path, asset: ImageAsset, alt: str) -> Artifact:

@@ -38,6 +38,9 @@ _OVER = {
     *("completed", "failed", "cancelled", "incomplete", "budget_exceeded"),
     *("requires_action", "requires_continuation", "error", "expired"),
 }
+_SHOWN = 100
+"""Characters of the service's own words for a job and its state."""
+
 _LOOK_TIMEOUT = 120.0
 """Seconds for one look: the answer to the last holds the whole clip."""
 
@@ -166,7 +169,7 @@ class GeminiVideo:
         return GeminiService(wish.model or DEFAULT_MODEL, self._key, self._url)
 
     def _late(self, service: GeminiService, name: str, state: str) -> ModelError:
-        seconds = self._patience.total
+        name, seconds = failures.one_line(name, _SHOWN), self._patience.total
         return service._origin().error(  # noqa: SLF001
             GenerationFailed,
             f"The clip {name} was not ready within {seconds:g} seconds; its last state is"
@@ -178,7 +181,7 @@ class GeminiVideo:
         )
 
     def _gone(self, service: GeminiService, name: str, error: ModelError) -> ModelError:
-        may_be_had = error.status in (401, 403)
+        name, may_be_had = failures.one_line(name, _SHOWN), error.status in (401, 403)
         return service._origin().error(  # noqa: SLF001
             GenerationFailed,
             f"gemini answered {error.status} about the clip {name}, which it had accepted and"
@@ -196,7 +199,8 @@ class GeminiVideo:
     ) -> ModelError:
         reason = _reason(said)
         because = f": {reason}" if reason else ""
-        done = state == "completed"
+        done, state = state == "completed", failures.one_line(state, _SHOWN)
+        name = failures.one_line(name, _SHOWN)
         what = "is done, and holds no clip" if done else f"ended as {state!r}"
         return service._origin().error(  # noqa: SLF001
             GenerationFailed,
