@@ -34,6 +34,8 @@ from agentcell_magics.cells import (
     variables,
 )
 from agentcell_magics.dry_run import dry_run_card
+from agentcell_magics.each import ask_each_row, check_each
+from agentcell_magics.each_display import EachDisplay
 from agentcell_magics.live import show
 from agentcell_magics.mentioned import Mentioned, mentioned
 from agentcell_magics.named import schema_named, skills_named, tools_named
@@ -90,16 +92,12 @@ class AskMagics(Magics):
             raise Stopped("before anything was sent, as you asked.") from None
 
     def _ask(self, line: str, cell: str) -> AsyncAnswer | None:
-        options = agent_options(line)
-        if is_blank(cell) and options.prompt is None:
-            raise CellError("This %%agent cell is empty.", fix="write your question below %%agent.")
-        if options.output and is_shells_own(options.output):
-            raise CellError(
-                f"-o {options.output}: IPython itself keeps something under that name.",
-                fix="choose another name, for example -o answer.",
-            )
+        options = _checked_options(line, cell)
         text = cell.strip("\n").rstrip()
         self.session.access.typed(self.typed.code)
+        if options.each is not None:
+            self._ask_each(options, text)
+            return None
         if options.prompt is None:
             named = mentioned(text, self.typed.holds, self.session.access)
             request = self._prepare(options, text, named)
@@ -124,6 +122,16 @@ class AskMagics(Magics):
             return self._begin(request, options)
         self._run(request, options)
         return None
+
+    def _ask_each(self, options: AgentOptions, text: str) -> None:
+        self._begin_cell()
+        self.defaults.check()
+        self.defaults.apply(self.session)
+        quiet = self.defaults.in_force("quiet") if options.quiet is None else options.quiet
+        updates = can_update(self.shell) and not is_terminal(self.shell)
+        display = EachDisplay(updates=updates, quiet=bool(quiet))
+        values = variables(self.shell)
+        ask_each_row(self.shell, self.session, options, text, variables=values, display=display)
 
     def _show_dry_run(self, request: Request, options: AgentOptions) -> None:
         """Show what would go; then raise why it cannot, if so."""
@@ -295,6 +303,26 @@ class AskMagics(Magics):
             stale_marks(self.session).show(
                 request.turn, request.conversation, bundle, updates=updates
             )
+
+
+def _checked_options(line: str, cell: str) -> AgentOptions:
+    """Return what the line says, where that and the cell make a question.
+
+    Raises
+    ------
+    CellError
+        If they do not.
+    """
+    options = agent_options(line)
+    if is_blank(cell) and options.prompt is None:
+        raise CellError("This %%agent cell is empty.", fix="write your question below %%agent.")
+    if options.output and is_shells_own(options.output):
+        raise CellError(
+            f"-o {options.output}: IPython itself keeps something under that name.",
+            fix="choose another name, for example -o answer.",
+        )
+    check_each(options)
+    return options
 
 
 def _unbroken(*steps: Callable[[], None]) -> bool:

@@ -18,6 +18,12 @@ go on from this one; running a cell again replaces its answer. What options say 
 Options
 {table(AGENT_OPTIONS)}
 
+With --each the cell asks once for each row of a DataFrame or list: {{column}} is the row's value,
+any other name a variable's. --out names the DataFrame that the answers go into, beside the rows:
+the column answer, or the columns of --schema, and the column error. Rows see neither each other
+nor earlier cells, and become no turns. Interrupted, the cell goes on where it stopped when it is
+run again.
+
 With --prompt the question is a prompt file, filled in: %%agent --prompt task.prompt text=notes
 images=photo.png. A value is a variable's, if one has that name, else the text as it stands; what
 stands below the line fills %text%. The file's model and settings count where the line has none.

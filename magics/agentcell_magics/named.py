@@ -61,6 +61,18 @@ def schema_named(name: str, variables: Mapping[str, Any]) -> Any:
     return value
 
 
+def rows_named(name: str, variables: Mapping[str, Any]) -> Any:
+    """Return what `--each` names; whether it is a table is checked by who asks.
+
+    Raises
+    ------
+    CellError
+        If there is no such variable.
+    """
+    head, _, rest = name.partition(".")
+    return _inside("--each", name, _value("--each", head, variables), rest)
+
+
 def skills_named(given: Iterable[str], variables: Mapping[str, Any]) -> list[Any] | None:
     """Return what `--skill` names: a folder, or a variable that holds a skill.
 

@@ -306,6 +306,17 @@ def _schemas(variables: Mapping[str, Any]) -> list[str]:
     return types + [name for name, value in variables.items() if isinstance(value, dict)]
 
 
+def _tables(variables: Mapping[str, Any]) -> list[str]:
+    """Return DataFrames, then lists of rows."""
+    frames = [name for name, value in variables.items() if hasattr(value, "columns")]
+    lists = [
+        name
+        for name, value in variables.items()
+        if isinstance(value, list) and value and isinstance(value[0], Mapping)
+    ]
+    return frames + lists
+
+
 def _makers(known: Known, begun: str) -> list[Offer]:
     """Offer who makes pictures and clips, and their models where they are known here."""
     from agentcell_magics.generate_commands import makers
@@ -333,7 +344,9 @@ def _job_ids(known: Known, line: Line, begun: str) -> list[Offer]:
 _VALUES: dict[str, Callable[[Known, Line, str], Offers]] = {
     "--attach": lambda _known, _line, begun: _attachments(begun),
     "--conversation": lambda known, _, begun: conversations(known, begun),
+    "--each": lambda known, _, begun: matching(_tables(known.variables()), begun, "variable"),
     "--input": _fields,
+    "--journal": lambda _known, _line, begun: paths(begun, "any"),
     "--model": lambda _known, _line, begun: models(begun),
     "--prompt": lambda known, _, begun: [
         *matching(_named(known.variables(), "SimplePrompt"), begun, "variable"),

@@ -33,7 +33,7 @@ AGENT_OPTIONS = (
         help="declare a field: its kind (TEXT, IMAGE, PDF, ANY) and its label",
     ),
     Option(
-        flags=("-o", "--output"),
+        flags=("-o", "--out", "--output"),
         key="output",
         kind="name",
         value="VAR",
@@ -90,6 +90,33 @@ AGENT_OPTIONS = (
         kind="text",
         value="VAR",
         help="answer by this class or JSON schema; the object goes into -o VAR",
+    ),
+    Option(
+        flags=("--each",),
+        key="each",
+        kind="text",
+        value="DF",
+        help="ask about each row: {column} is the row's value; the DataFrame goes into --out VAR",
+    ),
+    Option(
+        flags=("--workers",),
+        key="workers",
+        kind="count",
+        value="N",
+        help="with --each: how many rows are asked about at once (8, if not given)",
+    ),
+    Option(
+        flags=("--journal",),
+        key="journal",
+        kind="text",
+        value="FILE",
+        help="with --each: a file of finished rows, which are never asked about again",
+    ),
+    Option(
+        flags=("--provider-batch",),
+        key="at_provider",
+        kind="flag",
+        help="with --each: by the provider's batch service, which may take a day and cost half",
     ),
     Option(
         flags=("--async",),
@@ -227,6 +254,10 @@ class AgentOptions:
     schema: str | None = None
     skills: tuple[str, ...] = ()
     in_background: bool = False
+    each: str | None = None
+    workers: int | None = None
+    journal: str | None = None
+    at_provider: bool = False
     prompt: str | None = None
     slots: tuple[tuple[str, str], ...] = ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from agentcell_magics.wording.zh_each import ZH_EACH
 from agentcell_magics.wording.zh_generate import ZH_GENERATE
 
 ZH: Final[dict[str, str]] = {
@@ -246,5 +247,6 @@ ZH: Final[dict[str, str]] = {
     "WebP image": "WebP 图像",
     "1 page": "1 页",
     "Fix": "解决办法",
+    **ZH_EACH,
     **ZH_GENERATE,
 }
