@@ -28,11 +28,13 @@ from agentcell.adapters.pricing import forget_price, set_price
 from agentcell.adapters.recording import Recording, RecordingMiss, RecordingModel, entry
 from agentcell.adapters.recording.canonical import canonical, key_of
 from agentcell.adapters.recording.entry import Entry
+from agentcell.agents.agent import Agent
 from agentcell.assets.asset import ImageAsset
 from agentcell.assets.prepare import at_detail
 from agentcell.errors import AuthenticationError, ConnectionFailed, HistoryError, RateLimited
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
 from agentcell.session import Session
+from agentcell.testing import FakeModel
 
 TOOL = {
     "name": "price",
@@ -532,3 +534,17 @@ def test_a_cost_that_nobody_knew_stays_unknown(tmp_path: Path) -> None:
         forget_price("counting/one")
 
     assert answer.cost is None
+
+
+def test_an_agent_of_ones_own_is_recorded_and_replayed_with_the_session(tmp_path: Path) -> None:
+    model = FakeModel("yes")
+    session = Session(model)
+    session.recorder.use(tmp_path / "r.jsonl", "record")
+    first = Agent("helper", model=session.recorded()).step({"question": "really?"})
+    session = Session(model)
+    session.recorder.use(tmp_path / "r.jsonl", "replay")
+    again = Agent("helper", model=session.recorded()).step({"question": "really?"})
+
+    assert first == again == {"answer": "yes"}
+    assert len(model.requests) == 1
+    assert Session(model).recorded() is model

@@ -256,6 +256,30 @@ class Preparing(ImageTools):
             mentions=mentions,
         )
 
+    def recorded(self, model: Model | str | None = None) -> Model:
+        """Return a model for agents and graphs of one's own, recorded as the session's questions.
+
+        Where the session records, its answers are kept in the same file; where it replays, they
+        come from there. What it costs is not counted to the session.
+
+        Parameters
+        ----------
+        model
+            A `Model`, or the name of one; None: the session's own.
+
+        Raises
+        ------
+        UnknownModel
+            If there is no such model.
+
+        Examples
+        --------
+        >>> from agentcell import Agent, Session
+        >>> Agent("helper", model=Session().recorded("local")).name
+        'helper'
+        """
+        return self._asked_model(model)
+
     def _forms_until_now(
         self, conversation: str, earlier: Earlier, blocks: Iterable[MediaMessageBlock]
     ) -> dict[str, Form]:
