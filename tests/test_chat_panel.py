@@ -22,6 +22,7 @@ from agentcell.history.panel_cells import is_panel_cell
 from agentcell.testing import Call, ChatServer, FakeModel, Reply
 from agentcell.wording import choose
 from agentcell_widgets.chat import ChatPanel
+from agentcell_widgets.chat.answer_html import answer_html
 from agentcell_widgets.chat.conversation import AT_ONCE
 from agentcell_widgets.chat.record import MOST_TURNS
 from agentcell_widgets.chat.words import PAGE, SAID
@@ -562,6 +563,25 @@ def test_a_dry_run_says_why_it_cannot_go(chats: Chats) -> None:
     assert "image" in seen["refusal"]
     assert seen["request"] == ""
     assert chat.model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "So $E = mc^2$.",
+            '<p>So <span class="agentcell-maths mathjax_process">$E = mc^2$</span>.</p>',
+        ),
+        ("\\(a_1 + b_1\\)", ">$a_1 + b_1$</span>"),
+        ("It costs $5.00 or $6.00.", "<p>It costs $5.00 or $6.00.</p>"),
+        ("`$a$`", "<code>$a$</code>"),
+        ("$a < b$", ">$a &lt; b$</span>"),
+        ("$\\href{javascript:x}{y} = 1$", ">$href{javascript:x}{y} = 1$</span>"),
+        ("\ue0000\ue001 and $x^2$", "<p>0 and <span"),
+    ],
+)
+def test_formulas_are_marked_for_the_host_and_nothing_else_is(said: str, shown: str) -> None:
+    assert shown in answer_html(said)
 
 
 # -- what a model, a person or a file says -----------------------------------------------------

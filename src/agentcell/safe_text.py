@@ -173,12 +173,13 @@ def _all_entities(code: str) -> str:
 
 def _safe_prose(text: str, *, has_pairs: bool) -> str:
     return "".join(
-        _safe_maths(run.text) if run.is_maths else _safe_words(run.text, has_pairs=has_pairs)
+        safe_maths(run.text) if run.is_maths else _safe_words(run.text, has_pairs=has_pairs)
         for run in runs(text)
     )
 
 
-def _safe_maths(text: str) -> str:
+def safe_maths(text: str) -> str:
+    """Return a formula, in its dollars, without what would act, load or lead elsewhere."""
     # Hosts hand maths to MathJax as it stands, so an entity would show: a command does not.
     text = _TAG.sub(r"\\lt ", text)
     text = _LINK_JOINT.sub("] ", _IMAGE.sub("! ", text))

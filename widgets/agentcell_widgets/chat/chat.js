@@ -31,7 +31,16 @@ function render({ model, el }) {
     autocomplete: "off",
     placeholder: t("Model"),
   });
+  // A list shows only what begins as the field does: an empty one shows all.
+  models.addEventListener("focus", () => {
+    models.placeholder = state.model;
+    models.value = "";
+  });
+  models.addEventListener("blur", () => {
+    if (!models.value.trim()) models.value = state.model;
+  });
   models.addEventListener("change", async () => {
+    if (!models.value.trim()) return;
     const done = await panel.attempt("model", { name: models.value });
     models.value = done ? done.model : state.model;
   });

@@ -111,6 +111,16 @@ function openTranscript(panel, { model, list, act }) {
     return make("details", className, make("summary", "", title), ...children);
   }
 
+  // The host's own typesetter, where it has one: what is marked as a formula, and nothing else.
+  async function drawFormulas(answer) {
+    if (!answer.querySelector(".agentcell-maths")) return;
+    try {
+      await model.widget_manager?.rendermime?.latexTypesetter?.typeset(answer);
+    } catch {
+      // It reads as it was written.
+    }
+  }
+
   // A block of code gets its two buttons.
   function equip(answer) {
     for (const link of answer.querySelectorAll("a[href]")) link.target = "_blank";
@@ -195,10 +205,11 @@ function openTranscript(panel, { model, list, act }) {
     for (const part of view.parts) {
       if (part.kind === "call") article.append(callBox(part));
       else {
-        const answer = make("div", "agentcell-chat-answer jp-RenderedHTMLCommon");
+        const answer = make("div", "agentcell-chat-answer jp-RenderedHTMLCommon mathjax_ignore");
         setAttributes(answer, { dir: "auto" });
         setSafeHtml(answer, part.html);
         article.append(equip(answer));
+        drawFormulas(answer);
       }
     }
     if (view.sources.length) {

@@ -12,12 +12,12 @@ from agentcell.adapters.redaction import known_keys, redacted
 from agentcell.agents.exchange import ToolFinished
 from agentcell.assets.words import alternative
 from agentcell.history.chapters import sources
-from agentcell.history.export_html import as_page
 from agentcell.history.panel_cells import is_panel_cell
 from agentcell.history.turns import Turn
 from agentcell.messages import MediaMessageBlock, Message, ToolCall, content_text, media_blocks
 from agentcell.safe_text import plain
 from agentcell.wording import say
+from agentcell_widgets.chat.answer_html import answer_html
 
 View: TypeAlias = dict[str, Any]
 """What goes to the browser as JSON. Only a key that ends in ``html`` is HTML, and it is safe."""
@@ -247,7 +247,7 @@ def _parts(messages: Iterable[Message], seen: Seen, forgotten: frozenset[str]) -
             continue
         text = content_text(message.get("content"))
         if text.strip():
-            yield {"kind": "text", "html": as_page(text), "source": plain(text)}
+            yield {"kind": "text", "html": answer_html(text), "source": plain(text)}
         for call in message.get("tool_calls") or ():
             view = _kept_call(call, results, seen)
             shown = [one for one in view["attachments"] if one["key"] not in forgotten]
