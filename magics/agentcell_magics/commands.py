@@ -82,11 +82,18 @@ def _cancel(known: Known, begun: str) -> Offers:
 def _providers(_: Known, begun: str) -> Offers:
     from agentcell.adapters.registry import providers
 
-    return matching((info.name for info in providers() if info.key_variable), begun, "provider")
+    names = [info.name for info in providers() if info.key_variable]
+    return matching([*names, "hosted"], begun, "provider")
 
 
 def _models(_: Known, begun: str) -> Offers:
     return models(begun)
+
+
+def _panels(_: Known, begun: str) -> Offers:
+    from agentcell_magics.panel_command import CLOSE, KINDS
+
+    return matching([*KINDS, CLOSE], begun, "panel")
 
 
 def _recordings(_: Known, begun: str) -> Offers:
@@ -123,6 +130,7 @@ _ARGUMENTS: Mapping[str, Callable[[Known, str], Offers]] = {
     "images": _images,
     "key": _providers,
     "model": _models,
+    "panel": _panels,
     "record": _recordings,
     "recording": _prune,
     "replay": _recordings,

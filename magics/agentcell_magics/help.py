@@ -40,6 +40,8 @@ or in a test run, such a call is refused, and the model is told.
     %agent models             models that have a name here
     %agent history [NAME]     the last turns, by conversation and number; --all: replaced ones too
     %agent attachments        what is attached, by tag
+    %agent panel [WHAT]       a panel in the page: chat, attachments, generate or history;
+                              panel close ends them
     %agent undo [NAME]        take back the last change, of that conversation or of all
     %agent forget WHAT        delete a turn (number or id), or never send an attachment (tag) again
     %agent restore [WHAT]     bring back a turn (id) or a former life of the kernel (time);

@@ -20,6 +20,7 @@ from agentcell_magics.images_command import images, word_of
 from agentcell_magics.key_command import key_command
 from agentcell_magics.line import HELP_WORDS, shown, tokens
 from agentcell_magics.live import show
+from agentcell_magics.panel_command import panel
 from agentcell_magics.recording_command import record, recording, replay
 from agentcell_magics.wording import say
 
@@ -157,6 +158,7 @@ COMMANDS: dict[str, Callable[[Session, list[str]], None]] = {
     "history": history,
     "images": images,
     "attachments": _attachments,
+    "panel": panel,
     "undo": undo,
     "forget": forget,
     "restore": restore,

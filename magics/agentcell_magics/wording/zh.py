@@ -155,6 +155,7 @@ ZH: Final[dict[str, str]] = {
     "Nothing is answered in the background.": "后台没有进行中的回答。",
     "Stopped: {names}. What came until then is kept.": "已停止：{names}。已收到的内容会保留。",
     "{count} characters": "{count} 个字符",
+    "Panels closed: {count}.": "已关闭的面板：{count}。",
     "Budget": "预算",
     "budget": "预算",
     "at least {dollars} ({turns} of unknown cost)": "至少 {dollars}（{turns}费用未知）",

@@ -276,10 +276,13 @@ class Panel(anywidget.AnyWidget):
         self._static_pace.stop()
         self._mailbox.close()
         self._uploads.close()
-        self._outputs.close(word(self.TITLE), self.static())
-        layout = self.layout
-        super().close()
-        layout.close()  # a widget of its own, which ipywidgets leaves open
+        try:
+            if self._outputs.is_shown:
+                self._outputs.close(word(self.TITLE), self.static())
+        finally:
+            layout = self.layout
+            super().close()
+            layout.close()  # a widget of its own, which ipywidgets leaves open
 
 
 def _as_asked(_data: object, asked: object) -> object:

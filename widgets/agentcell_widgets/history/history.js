@@ -1,0 +1,371 @@
+// The list of turns: only the rows in view are in the page. See __init__.py beside it.
+
+const ROW = 68; // pixels; history.css says the same
+const PIECE = 50; // rows asked for at a time
+const KEPT = 1000; // rows that stay known
+const TALLEST = 408; // pixels of the list, with more rows than fit
+
+function whenOf(seconds, language) {
+  if (!seconds) return "";
+  const when = new Date(seconds * 1000);
+  const isToday = when.toDateString() === new Date().toDateString();
+  const options = isToday
+    ? { hour: "2-digit", minute: "2-digit" }
+    : { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
+  return new Intl.DateTimeFormat(language || undefined, options).format(when);
+}
+
+function drawRow(panel, row, language) {
+  const marks = [...row.marks, row.state].filter(Boolean).map((mark) => make("span", "agentcell-mark", mark));
+  return [
+    make(
+      "div",
+      "agentcell-row-head",
+      make("bdi", "agentcell-row-name", row.name),
+      ...marks,
+      make("span", "agentcell-row-when", whenOf(row.at, language)),
+    ),
+    make("bdi", "agentcell-row-question", row.question),
+    make("bdi", "agentcell-row-answer", row.answer || panel.t("No answer.")),
+  ];
+}
+
+// A listbox over any number of rows. `fetch(first, count)` gives `{total, rows}`.
+function windowedList(panel, { label, fetch, draw, choose }) {
+  const spacer = make("div", "agentcell-spacer");
+  const list = setAttributes(make("div", "agentcell-list"), { role: "listbox", tabindex: "0", "aria-label": label });
+  list.append(spacer);
+  const rows = new Map();
+  const nodes = new Map();
+  const asked = new Set();
+  let total = 0;
+  let active = -1;
+  let round = 0;
+  let frame = 0;
+
+  const firstShown = () => Math.floor(list.scrollTop / ROW);
+  const idOf = (index) => `${panel.prefix}-${index}`;
+
+  const ask = async (piece) => {
+    const mine = round;
+    if (asked.has(piece)) return;
+    asked.add(piece);
+    try {
+      const got = await fetch(piece * PIECE, PIECE);
+      if (mine !== round) return;
+      if (rows.size > KEPT) rows.clear();
+      got.rows.forEach((row, index) => rows.set(piece * PIECE + index, row));
+      setTotal(got.total);
+      paint();
+    } catch (error) {
+      if (mine === round) panel.fail(error);
+    } finally {
+      if (mine === round) asked.delete(piece);
+    }
+  };
+
+  const setTotal = (count) => {
+    if (count === total) return;
+    total = count;
+    if (active >= total) active = total - 1;
+    spacer.style.height = `${total * ROW}px`;
+    list.style.height = `${Math.min(TALLEST, total * ROW) + 2}px`;
+    list.dispatchEvent(new CustomEvent("agentcell-total", { detail: total }));
+  };
+
+  const paint = () => {
+    const visible = Math.ceil(list.clientHeight / ROW) + 1;
+    const first = Math.max(0, firstShown() - 3);
+    const last = Math.min(total, firstShown() + visible + 3);
+    for (const [index, node] of nodes) {
+      if (index < first || index >= last) {
+        node.remove();
+        nodes.delete(index);
+      }
+    }
+    for (let index = first; index < last; index += 1) {
+      const row = rows.get(index);
+      let node = nodes.get(index);
+      if (!node) {
+        node = setAttributes(make("div", "agentcell-row"), { role: "option", id: idOf(index) });
+        nodes.set(index, node);
+        spacer.append(node);
+      }
+      node.style.insetBlockStart = `${index * ROW}px`;
+      setAttributes(node, {
+        "aria-setsize": total,
+        "aria-posinset": index + 1,
+        "aria-selected": index === active ? "true" : "false",
+      });
+      if (row && node.row !== row) {
+        node.row = row;
+        node.replaceChildren(...draw(row));
+        node.classList.toggle("agentcell-gone", Boolean(row.state));
+      }
+      if (!row) ask(Math.floor(index / PIECE));
+    }
+    setAttributes(list, { "aria-activedescendant": nodes.has(active) ? idOf(active) : null });
+  };
+
+  const soon = () => {
+    if (frame) return;
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      paint();
+    });
+  };
+
+  const activate = async (index) => {
+    if (!total) return;
+    active = Math.min(total - 1, Math.max(0, index));
+    const top = active * ROW;
+    if (top < list.scrollTop) list.scrollTop = top;
+    const bottom = top + ROW - list.clientHeight;
+    if (bottom > list.scrollTop) list.scrollTop = bottom;
+    paint();
+    if (!rows.has(active)) await ask(Math.floor(active / PIECE));
+    if (rows.has(active)) choose(rows.get(active));
+  };
+
+  list.addEventListener("scroll", soon, { passive: true });
+  list.addEventListener("click", (event) => {
+    const node = event.target.closest?.('[role="option"]');
+    for (const [index, one] of nodes) if (one === node) activate(index);
+  });
+  list.addEventListener("keydown", (event) => {
+    const page = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
+    const to = {
+      ArrowDown: active + 1,
+      ArrowUp: active - 1,
+      PageDown: active + page,
+      PageUp: active - page,
+      Home: 0,
+      End: total - 1,
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    activate(to);
+  });
+  const watcher = new ResizeObserver(soon);
+  watcher.observe(list);
+  panel.atEnd(() => {
+    watcher.disconnect();
+    cancelAnimationFrame(frame);
+  });
+
+  return {
+    list,
+    // Read everything anew; the row that is chosen stays so if `keep` knows it.
+    async reload({ top = false } = {}) {
+      round += 1;
+      rows.clear();
+      asked.clear();
+      if (top) {
+        active = -1;
+        list.scrollTop = 0;
+      }
+      for (const node of nodes.values()) node.row = null;
+      await ask(Math.floor(Math.max(0, firstShown()) / PIECE));
+    },
+    get total() {
+      return total;
+    },
+  };
+}
+
+function render({ model, el }) {
+  const panel = openPanel({ model, el, name: "history", title: "History" });
+  panel.prefix = `agentcell-turn-${Math.random().toString(36).slice(2)}`;
+  const { t } = panel;
+  const language = model.get("language");
+  let chosen = "";
+  let version = -1;
+
+  const title = setAttributes(make("h3"), { tabindex: "-1" });
+  const found = make("span", "agentcell-quiet");
+  const words = setAttributes(make("input", "agentcell-search"), {
+    type: "search",
+    placeholder: t("Search"),
+    "aria-label": t("Search"),
+    spellcheck: "false",
+  });
+  const conversation = setAttributes(make("select"), { "aria-label": t("Conversation") });
+  const gone = setAttributes(make("input"), { type: "checkbox" });
+  const goneLabel = make("label", "agentcell-check", gone, t("replaced and taken back too"));
+  const undo = button({
+    text: t("Take back the last"),
+    drawing: "undo",
+    press: async () => {
+      setOff(undo, true);
+      await panel.attempt("undo", { conversation: conversation.value });
+      setOff(undo, false);
+    },
+  });
+
+  const fetch = (first, count) =>
+    panel.ask("rows", { conversation: conversation.value, search: words.value, gone: gone.checked, first, count });
+  const rows = windowedList(panel, {
+    label: t("Turns"),
+    fetch,
+    draw: (row) => drawRow(panel, row, language),
+    choose: (row) => open(row.id),
+  });
+  const nothing = make("p", "agentcell-nothing");
+  const detail = setAttributes(make("article", "agentcell-detail"), { tabindex: "0", "aria-live": "polite" });
+  detail.append(make("p", "agentcell-quiet", t("Choose a turn to read it.")));
+
+  const path = setAttributes(make("input"), {
+    type: "text",
+    value: "",
+    placeholder: "answers.md · .html · .ipynb",
+    "aria-label": t("File to export to"),
+    spellcheck: "false",
+  });
+  const overwrite = setAttributes(make("input"), { type: "checkbox" });
+  const send = make("button", "agentcell-button", icon("save"), t("Export"));
+  send.type = "submit";
+  const form = make("form", "agentcell-export", path, make("label", "agentcell-check", overwrite, t("replace it")), send);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (isOff(send)) return;
+    setOff(send, true);
+    await panel.attempt("export", { path: path.value, conversation: conversation.value, overwrite: overwrite.checked });
+    setOff(send, false);
+  });
+
+  const runs = make("details", "agentcell-runs");
+  panel.body.append(
+    make("header", "agentcell-top", title, found),
+    make("div", "agentcell-tools", words, conversation, goneLabel, undo),
+    make("div", "agentcell-both", make("div", "agentcell-listing", rows.list, nothing), detail),
+    form,
+    runs,
+  );
+
+  async function open(id) {
+    chosen = id;
+    let turn;
+    try {
+      turn = await panel.ask("turn", { id });
+    } catch (error) {
+      if (chosen === id) closeDetail();
+      panel.fail(error);
+      return;
+    }
+    if (chosen !== id) return;
+    const answer = make("div", "agentcell-answer");
+    setAttributes(answer, { dir: "auto" });
+    if (turn.html) setSafeHtml(answer, turn.html);
+    else answer.textContent = turn.error || t("No answer.");
+    const question = setAttributes(make("div", "agentcell-question", turn.text), { dir: "auto" });
+    const restore = button({
+      text: t("Restore"),
+      drawing: "undo",
+      press: () => change(restore, "restore", { name: id }),
+    });
+    restore.hidden = !turn.state;
+    const forget = button({ text: t("Forget"), drawing: "forget", press: () => ask() });
+    const really = button({
+      text: t("Delete for good?"),
+      drawing: "forget",
+      kind: "agentcell-danger",
+      press: () => change(really, "forget", { id }),
+    });
+    const cancel = button({ text: t("Cancel"), press: () => stay() });
+    really.hidden = cancel.hidden = true;
+    const ask = () => {
+      forget.hidden = true;
+      really.hidden = cancel.hidden = false;
+      really.focus();
+    };
+    const stay = () => {
+      forget.hidden = false;
+      really.hidden = cancel.hidden = true;
+      forget.focus();
+    };
+    const marks = [...turn.marks, turn.state].filter(Boolean).map((mark) => make("span", "agentcell-mark", mark));
+    detail.replaceChildren(
+      make("header", "agentcell-detail-head", make("h4", "", make("bdi", "", turn.name)), ...marks,
+        make("span", "agentcell-row-when", whenOf(turn.at, language))),
+      make("h5", "", t("Question")),
+      question,
+      turn.tags.length ? make("p", "agentcell-quiet", t("with {tags}", { tags: turn.tags.join(", ") })) : null,
+      turn.calls.length ? make("p", "agentcell-quiet", t("tools: {names}", { names: turn.calls.join(", ") })) : null,
+      make("h5", "", t("Answer")),
+      answer,
+      turn.error && turn.html ? make("p", "agentcell-wrong", turn.error) : null,
+      make("p", "agentcell-quiet", turn.facts),
+      make("div", "agentcell-detail-actions", restore, forget, really, cancel),
+    );
+    detail.scrollTop = 0;
+  }
+
+  async function change(pressed, kind, payload) {
+    setOff(pressed, true);
+    const done = await panel.attempt(kind, payload);
+    setOff(pressed, false);
+    if (done) {
+      closeDetail();
+      rows.list.focus();
+    }
+  }
+
+  function closeDetail() {
+    chosen = "";
+    detail.replaceChildren(make("p", "agentcell-quiet", t("Choose a turn to read it.")));
+  }
+
+  const showFound = () => {
+    const isSearch = Boolean(words.value.trim());
+    found.textContent = isSearch ? t("{count} found", { count: rows.total.toLocaleString(language || undefined) }) : "";
+    nothing.hidden = rows.total > 0;
+    rows.list.hidden = rows.total === 0;
+    nothing.textContent = isSearch ? t("Nothing was found.") : t("No turns yet.");
+  };
+  rows.list.addEventListener("agentcell-total", showFound);
+
+  const show = async (state) => {
+    if (state.version <= version) return;
+    version = state.version;
+    title.textContent = t("History ({count})", { count: state.count.toLocaleString(language || undefined) });
+    const now = conversation.value;
+    const all = [{ name: "", text: t("All conversations") }];
+    for (const one of state.conversations) all.push({ name: one.name, text: `${one.name} (${one.count})` });
+    conversation.replaceChildren(
+      ...all.map((one) => setAttributes(make("option", "", one.text), { value: one.name })),
+    );
+    conversation.value = all.some((one) => one.name === now) ? now : "";
+    setOff(undo, state.count === 0);
+    runs.hidden = state.runs.length === 0;
+    runs.replaceChildren(
+      make("summary", "", t("Earlier lives of this kernel")),
+      make("ul", "", ...state.runs.map((run) => {
+        const restore = button({
+          text: t("Restore"),
+          label: t("Restore {name}", run),
+          press: () => change(restore, "restore", { name: run.name }),
+        });
+        const about = `${run.name} · ${t("{count} turns", run)} · `;
+        return make("li", "", restore, make("span", "", about, make("bdi", "", run.question)));
+      })),
+    );
+    await rows.reload();
+    showFound();
+    if (chosen) open(chosen);
+  };
+
+  let timer = 0;
+  words.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => rows.reload({ top: true }).then(showFound), 200);
+  });
+  for (const input of [conversation, gone]) {
+    input.addEventListener("change", () => rows.reload({ top: true }).then(showFound));
+  }
+  panel.atEnd(() => clearTimeout(timer));
+  panel.on("state", show);
+  panel.ask("hello").then(show, (error) => panel.fail(error));
+  return () => panel.close();
+}
+
+export default { render };
