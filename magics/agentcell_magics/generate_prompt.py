@@ -61,7 +61,7 @@ def wished(
     CellError, FieldError, AttachmentError, GenerationError
         If something that is named cannot be used.
     """
-    named = mentioned(prompt, is_typed)
+    named = mentioned(prompt, is_typed, session.access)
     attach: dict[str, Any] = {}
     for place in options.edit:
         name, pictures = _pictures("--edit", place, values)
