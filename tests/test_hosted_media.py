@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from IPython.core.interactiveshell import InteractiveShell
 
+from agentcell import keys
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.failures import Origin
 from agentcell.assets.asset import ImageAsset
@@ -102,6 +104,25 @@ def test_without_an_address_or_a_token_nobody_is_set_up(monkeypatch: pytest.Monk
     assert service is not None
     assert (service.base_url, service.token) == ("https://media.example.org", TOKEN)
     assert TOKEN not in repr(service)
+
+
+def test_the_token_is_looked_for_and_kept_where_keys_are(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AGENTCELL_MEDIA_URL", "https://media.example.org")
+    keys.keep("AGENTCELL_MEDIA_TOKEN", TOKEN)
+
+    service = found_service()
+    shell.run_cell("%agent key")
+    shell.run_cell("%agent key hosted --forget")
+
+    assert service is not None
+    assert service.token == TOKEN
+    assert found_service() is None
+    said = capsys.readouterr().out
+    assert TOKEN not in said
+    assert "AGENTCELL_MEDIA_TOKEN" in said
+    assert "The key for hosted is forgotten" in said
 
 
 @pytest.mark.parametrize(

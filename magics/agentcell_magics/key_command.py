@@ -11,6 +11,7 @@ from agentcell import keys
 from agentcell.adapters.known_providers import ProviderInfo
 from agentcell.adapters.registry import providers
 from agentcell.errors import CellError
+from agentcell.imaging.hosted.service import NAME, TOKEN_VARIABLE, URL_VARIABLE
 from agentcell_magics import cards
 from agentcell_magics.key_prompt import can_ask, typed
 from agentcell_magics.live import show
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from agentcell.session import Session
 
 _FORGET = "--forget"
+
+_MEDIA = ProviderInfo(name=NAME, factory="", key_variable=TOKEN_VARIABLE)
+"""The hosted media service: no model answers there, and its token is kept like a key."""
 
 
 def key_command(_: Session, arguments: list[str]) -> None:
@@ -51,12 +55,13 @@ def _keyed() -> list[ProviderInfo]:
     for info in providers():
         if info.variables:
             found.setdefault(info.variables, info)
-    return list(found.values())
+    media = [_MEDIA] if os.environ.get(URL_VARIABLE) else []
+    return [*found.values(), *media]
 
 
 def _provider(name: str) -> ProviderInfo:
     wanted = name.lower().partition("/")[0]
-    found = next((info for info in providers() if info.name == wanted), None)
+    found = next((info for info in (*providers(), _MEDIA) if info.name == wanted), None)
     if found is None:
         known = ", ".join(info.name for info in _keyed())
         raise CellError(

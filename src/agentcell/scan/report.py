@@ -136,4 +136,5 @@ def keys_at_hand() -> dict[str, str]:
     from agentcell.adapters.registry import providers
 
     names = [name for info in providers() for name in info.variables]
+    names.append("AGENTCELL_MEDIA_TOKEN")  # of no model's provider: the hosted media service's
     return known_keys.known(dict.fromkeys(names), slow=True)
