@@ -49,9 +49,10 @@ from agentcell.imaging.events import (
     Saved,
 )
 from agentcell.imaging.generation import Generation
+from agentcell.imaging.hosted.backend import HostedMediaBackend
 from agentcell.imaging.wish import GenerationWish
 from agentcell.session import Session
-from agentcell.testing import GeminiMediaServer, OpenAIImagesServer, Reply
+from agentcell.testing import GeminiMediaServer, MediaServer, OpenAIImagesServer, Reply
 from agentcell.testing.image_servers import CLIP
 from drawn import noise, picture
 
@@ -953,6 +954,42 @@ def test_a_job_that_was_not_over_and_its_resume_are_replayed(tmp_path: Path) -> 
     assert (job.request_id, job.state) == ("req-1", "accepted")
     assert after.paths[0].read_bytes() == before.paths[0].read_bytes()
     assert after.prompt == "a fox"
+
+
+def test_a_clip_of_a_media_service_comes_with_its_poster_also_in_a_replay(tmp_path: Path) -> None:
+    wish = GenerationWish(prompt="waves", kind="video", model="hosted")
+    with MediaServer(token=KEY) as server:
+        clip = server.file("a.mp4", CLIP, content_type="video/mp4")
+        still = server.file("a.png", picture(), content_type="image/png")
+        server.job("success", kind="video", files=[clip], thumbnails=[still])
+        first = recording(Session(history=tmp_path), tmp_path, "record")
+        using(first, HostedMediaBackend(server.url, KEY))
+        before = generated(first, wish)
+    (tmp_path / "two").mkdir()
+    second = recording(Session(history=tmp_path / "two"), tmp_path, "replay")
+
+    after = generated(second, wish)
+
+    for generation in (before, after):
+        (made,) = generation.artifacts
+        assert made.mime_type == "video/mp4"
+        assert made.path.read_bytes() == CLIP
+        assert made.poster is not None
+        assert made.poster.name == f"{made.path.stem}-poster.png"
+        assert made.poster.read_bytes() == picture()
+    assert resumed(first, before.job_id).artifacts == before.artifacts
+
+
+def test_a_picture_of_a_media_service_is_of_the_type_that_was_asked_for(session: Session) -> None:
+    with MediaServer(token=KEY) as server:
+        server.job("success", files=[server.file("a.jpg", picture(kind="JPEG"))])
+        using(session, HostedMediaBackend(server.url, KEY))
+        (path,) = generated(session, GenerationWish(prompt="a fox", model="hosted")).paths
+
+    assert ImageAsset.from_path(path).mime_type == "image/png"
+    found = provenance.read(path)
+    assert found is not None
+    assert found.backend == "hosted"
 
 
 # -- what stands in a question, and what is shown -------------------------------------------------

@@ -131,6 +131,12 @@ def test_a_reference_that_is_elsewhere_is_refused() -> None:
         drawn(references=(ImageAsset.from_url("https://example.org/a.png"),))
 
 
+def test_a_reference_that_nothing_here_draws_is_an_error_that_says_so() -> None:
+    drawing = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>'
+    with pytest.raises(AttachmentError, match="cannot be drawn here"):
+        drawn(references=(ImageAsset.from_bytes(drawing),))
+
+
 def test_it_costs_nothing_and_is_nobodys_default() -> None:
     assert BACKEND.price(GenerationWish(prompt="x")) == 0
     assert not BACKEND.is_at_hand()

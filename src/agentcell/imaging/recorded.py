@@ -15,6 +15,7 @@ from agentcell.adapters.recording.entry import Entry, error_record
 from agentcell.adapters.recording.file import Recording
 from agentcell.adapters.recording.recorder import Recorder
 from agentcell.errors import GenerationFailed, HistoryError, ModelError
+from agentcell.imaging.generation import Generation
 from agentcell.imaging.job import dollars, without_secrets
 from agentcell.imaging.wish import GenerationWish
 
@@ -27,7 +28,10 @@ _PLAIN = ("kind", "count", "size", "format", "quality", "seed", "seconds", "aspe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeFile:
-    """One file as it was saved: the name it had, and its bytes."""
+    """One file as it was saved: the name it had, and its bytes.
+
+    `kind` is ``image``, ``video``, or ``poster``: the still picture of the clip before it.
+    """
 
     name: str
     kind: str
@@ -48,6 +52,17 @@ class MadeOnce:
     missing: tuple[str, ...] = ()
     files: tuple[MadeFile, ...] = ()
     failure: ModelError | None = None
+
+
+def files_of(generation: Generation) -> tuple[MadeFile, ...]:
+    """Return the files of what was made, each clip's poster after it."""
+    files = []
+    for one in generation.artifacts:
+        files.append(MadeFile(name=one.path.name, kind=one.kind, data=one.path.read_bytes()))
+        if one.poster is not None:
+            poster = one.poster
+            files.append(MadeFile(name=poster.name, kind="poster", data=poster.read_bytes()))
+    return tuple(files)
 
 
 def asked_of(wish: GenerationWish) -> dict[str, Any]:

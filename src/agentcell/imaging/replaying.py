@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,14 @@ from agentcell.imaging.events import Accepted, Generated, GenerationEvent, Plann
 from agentcell.imaging.generation import Artifact, Generation
 from agentcell.imaging.job import Job, record_of
 from agentcell.imaging.recorded import MadeFile, MadeOnce
-from agentcell.imaging.saving import Target, alt_text, artifact, saved
+from agentcell.imaging.saving import (
+    POSTER,
+    Target,
+    alt_text,
+    artifact,
+    clip_artifact,
+    saved,
+)
 from agentcell.imaging.wish import GenerationWish
 from agentcell.imaging.writing import parents_of
 
@@ -41,9 +47,13 @@ def replayed(once: MadeOnce, wish: GenerationWish, target: Target) -> Iterator[G
     if once.failure is not None:
         raise once.failure
     target = target.named(once.request_id or once.job_id)
-    artifacts = []
-    for index, file in enumerate(once.files):
-        made = _restored(file, target.path(index, file.name.rpartition(".")[2]), wish)
+    artifacts: list[Artifact] = []
+    posters = {n: one for n, one in enumerate(once.files[1:]) if one.kind == "poster"}
+    for number, file in enumerate(once.files):
+        if file.kind == "poster":
+            continue
+        index = len(artifacts)
+        made = _restored(file, posters.get(number), target, index, alt_text(wish.prompt))
         artifacts.append(made)
         yield Saved(made.path, index)
     yield Generated(
@@ -80,17 +90,16 @@ def replayed_job(once: MadeOnce, wish: GenerationWish, home: Path | None) -> Job
     )
 
 
-def _restored(file: MadeFile, path: Path, wish: GenerationWish) -> Artifact:
-    where = saved(path, file.data)
-    alt = alt_text(wish.prompt)
+def _restored(
+    file: MadeFile, poster: MadeFile | None, target: Target, index: int, alt: str
+) -> Artifact:
+    path = saved(target.path(index, _ending(file)), file.data)
     if file.kind == "image":
-        return artifact(where, ImageAsset.from_bytes(file.data), alt)
-    ending = where.suffix[1:]
-    return Artifact(
-        path=where,
-        kind="video",
-        mime_type="video/quicktime" if ending == "mov" else f"video/{ending}",
-        digest=hashlib.sha256(file.data).hexdigest(),
-        size_bytes=len(file.data),
-        alt=alt,
-    )
+        return artifact(path, ImageAsset.from_bytes(file.data), alt)
+    if poster is not None:
+        saved(path.with_name(f"{path.stem}{POSTER}.{_ending(poster)}"), poster.data)
+    return clip_artifact(path, alt)
+
+
+def _ending(file: MadeFile) -> str:
+    return file.name.rpartition(".")[2]

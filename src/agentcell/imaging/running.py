@@ -37,7 +37,7 @@ from agentcell.imaging.generation import Artifact, Generation
 from agentcell.imaging.job import Job, JobState
 from agentcell.imaging.plan import Confirm, Plan
 from agentcell.imaging.prices import given_price
-from agentcell.imaging.recorded import MadeFile, MadeOnce, Tape
+from agentcell.imaging.recorded import MadeOnce, Tape, files_of
 from agentcell.imaging.saving import Target, held_path, hold
 from agentcell.imaging.web_text import without_queries
 from agentcell.imaging.wish import GenerationWish
@@ -241,10 +241,7 @@ class Run:
             cost=generation.cost,
             revised_prompt=generation.revised_prompt,
             missing=generation.missing,
-            files=tuple(
-                MadeFile(name=one.path.name, kind=one.kind, data=one.path.read_bytes())
-                for one in (generation.artifacts if self.tape.is_recording else ())
-            ),
+            files=files_of(generation) if self.tape.is_recording else (),
         )
 
     def _without_files(self) -> GenerationFailed:

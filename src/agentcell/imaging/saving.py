@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentcell.assets.asset import ImageAsset
-from agentcell.assets.pixels import on_white, upright
-from agentcell.errors import GenerationError
+from agentcell.assets.header import Damaged
+from agentcell.assets.pixels import NotDrawable, on_white, upright
+from agentcell.errors import AttachmentError, GenerationError
 from agentcell.imaging.generation import Artifact
 from agentcell.imaging.job import without_secrets
+from agentcell.imaging.media_type import HEAD_BYTES, media_type
 from agentcell.imaging.placing import part_of, safe_id
 from agentcell.imaging.wish import GenerationWish, ImageFormat
 
@@ -22,6 +25,10 @@ FOLDER = "generated-media"
 MOST_ALT = 300
 """Characters of a picture's description for who cannot see it."""
 
+POSTER = "-poster"
+"""What stands after a clip's name in that of its still picture."""
+
+_POSTER_ENDINGS = ("jpg", "png", "webp")
 _JPEG_QUALITY, _WEBP_QUALITY = 92, 90
 _ENDINGS = {"png": "png", "webp": "webp", "jpeg": "jpg"}
 _KNOWN = {"png": "png", "webp": "webp", "jpg": "jpeg", "jpeg": "jpeg"}
@@ -100,8 +107,8 @@ class Target:
 def encoded(data: bytes, wanted: ImageFormat) -> tuple[bytes, ImageAsset]:
     """Return a picture as a file of the type that was asked for, and what it is.
 
-    A file of that type stays as it came, and so does one that moves. What shines through
-    becomes white in a JPEG.
+    A file of that type stays as it came, and so does one that moves or that nothing here can
+    decode. What shines through becomes white in a JPEG.
 
     Parameters
     ----------
@@ -116,8 +123,13 @@ def encoded(data: bytes, wanted: ImageFormat) -> tuple[bytes, ImageAsset]:
     asset = ImageAsset.from_bytes(data)
     if asset.mime_type == f"image/{wanted}" or asset.animated:
         return data, asset
-    with asset.open() as stream:
-        picture = upright(asset.facts, stream)
+    try:
+        with asset.open() as stream:
+            picture = upright(asset.facts, stream)
+    except NotDrawable:  # it is paid for: better another type than none
+        return data, asset
+    except Damaged as problem:
+        raise AttachmentError(f"it is damaged: {problem}.") from None
     sink = io.BytesIO()
     picture.info = {}
     if wanted == "jpeg":
@@ -191,6 +203,30 @@ def artifact(path: Path, asset: ImageAsset, alt: str) -> Artifact:
         width=asset.width or 0,
         height=asset.height or 0,
         alt=alt,
+    )
+
+
+def clip_artifact(path: Path, alt: str) -> Artifact:
+    """Return what is known of a clip on disk; its poster lies beside it, if there is one.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as stream:
+        media = media_type(stream.read(HEAD_BYTES))
+        stream.seek(0)
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    posters = (path.with_name(f"{path.stem}{POSTER}.{ending}") for ending in _POSTER_ENDINGS)
+    return Artifact(
+        path=path,
+        kind="video",
+        mime_type=media.mime_type,
+        digest=digest,
+        size_bytes=path.stat().st_size,
+        alt=alt,
+        poster=next((one for one in posters if one.is_file()), None),
     )
 
 

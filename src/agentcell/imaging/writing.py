@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +17,15 @@ from agentcell.imaging.generation import Artifact, Generation
 from agentcell.imaging.job import Job
 from agentcell.imaging.media_type import HEAD_BYTES, media_type
 from agentcell.imaging.placing import Part, part_of
-from agentcell.imaging.saving import Target, alt_text, artifact, encoded, saved
+from agentcell.imaging.saving import (
+    POSTER,
+    Target,
+    alt_text,
+    artifact,
+    clip_artifact,
+    encoded,
+    saved,
+)
 from agentcell.imaging.wish import GenerationWish
 
 
@@ -82,7 +89,7 @@ class Writer:
                 stack.callback(part.discard)
                 if part.media.kind == "image":
                     stem = self.target.path(index, "mp4").stem
-                    return await asyncio.to_thread(part.put, f"{stem}-poster")
+                    return await asyncio.to_thread(part.put, f"{stem}{POSTER}")
         return None
 
     def _put(self, part: Part, index: int) -> Artifact:
@@ -150,18 +157,7 @@ def generation_of(job: Job) -> Generation | None:
         if wish.kind == "image":
             found.append(artifact(path, ImageAsset.from_path(path), alt))
             continue
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        found.append(
-            Artifact(
-                path=path,
-                kind="video",
-                mime_type=f"video/{path.suffix[1:]}",
-                digest=digest,
-                size_bytes=path.stat().st_size,
-                alt=alt,
-            )
-        )
+        found.append(clip_artifact(path, alt))
     if not found:
         return None
     return Generation(

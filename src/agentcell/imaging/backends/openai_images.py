@@ -30,6 +30,7 @@ from agentcell.imaging.backends.wire import (
     picture_of,
     prepared,
 )
+from agentcell.imaging.decoding import decoded
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, PartialImage, Progressed
 from agentcell.imaging.wish import GenerationWish
 
@@ -307,10 +308,9 @@ def _check_mask(mask: ImageAsset, reference: ImageAsset) -> None:
 
 def _as_mask(mask: ImageAsset) -> ImageAsset:
     """Return a mask as the PNG with transparent parts that the API wants."""
-    from agentcell.assets.pixels import as_png, is_opaque, upright
+    from agentcell.assets.pixels import as_png, is_opaque
 
-    with mask.open() as stream:
-        picture = upright(mask.facts, stream)
+    picture = decoded(mask)
     if is_opaque(picture):
         raise GenerationError(
             "The mask has no transparent part, so nothing may change.",

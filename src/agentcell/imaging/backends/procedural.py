@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import GenerationError
 from agentcell.imaging.backend import ImageBackend
+from agentcell.imaging.decoding import decoded
 from agentcell.imaging.drawing import Plan, drawn, signed
 from agentcell.imaging.events import BackendEvent, Ended, Made, Progressed
 from agentcell.imaging.wish import GenerationWish
@@ -127,10 +128,9 @@ def _pixels(size: str) -> tuple[int, int]:
 
 
 def _upright(asset: ImageAsset) -> Image:
-    from agentcell.assets.pixels import on_white, upright
+    from agentcell.assets.pixels import on_white
 
-    with asset.open() as stream:
-        return on_white(upright(asset.facts, stream, max_side=MOST_SIDE)).convert("RGB")
+    return on_white(decoded(asset, max_side=MOST_SIDE)).convert("RGB")
 
 
 def _over(base: Image, painted: Image, mask: ImageAsset | None) -> Image:
@@ -140,9 +140,6 @@ def _over(base: Image, painted: Image, mask: ImageAsset | None) -> Image:
     base = base.resize(painted.size, Image.Resampling.LANCZOS)
     if mask is None:
         return Image.blend(base, painted, 0.45)
-    from agentcell.assets.pixels import upright
-
-    with mask.open() as stream:
-        alpha = upright(mask.facts, stream).convert("RGBA").getchannel("A")
+    alpha = decoded(mask).convert("RGBA").getchannel("A")
     may_change = ImageChops.invert(alpha).resize(painted.size, Image.Resampling.NEAREST)
     return Image.composite(painted, base, may_change)
