@@ -90,11 +90,13 @@ def turns_of(history: NotebookHistory, some: Sequence[Entry]) -> list[Turn | Non
             f"SELECT seq, id FROM turn WHERE seq IN ({marks})", *(one.seq for one in some)
         )
         ids = dict(rows)
-        known = [one.seq for one in some if ids.get(one.seq) == one.id]
-        turns = dict(zip(known, store.bodies.load(known), strict=True))
-        return [
-            replace(turns[one.seq], stale=one.stale) if one.seq in turns else None for one in some
-        ]
+        there = [one for one in some if ids.get(one.seq) == one.id]
+        turns = store.bodies.load([one.seq for one in there])
+        known = {
+            (one.seq, one.id): replace(turn, stale=one.stale)
+            for one, turn in zip(there, turns, strict=True)
+        }
+        return [known.get((one.seq, one.id)) for one in some]
 
     return history.work(find) if some else []
 
