@@ -152,6 +152,7 @@ ZH: Final[dict[str, str]] = {
     "closed": "关闭",
     "goes with every question": "随每个问题提供",
     "folders": "允许的文件夹",
+    "this folder": "本文件夹",
     "Nothing is answered in the background.": "后台没有进行中的回答。",
     "Stopped: {names}. What came until then is kept.": "已停止：{names}。已收到的内容会保留。",
     "{count} characters": "{count} 个字符",
