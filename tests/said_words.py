@@ -13,7 +13,7 @@ FOLDER = Path(agentcell_magics.__file__).parent
 
 SHOWS = {"say", "word", "line", "rows", "status"}
 NAME_IN_BRACES = re.compile(r"\{[a-z_]+\}")
-NO_TEXTS = {"help.py", "options.py", "zh.py", "zh_generate.py"}
+NO_TEXTS = {"help.py", "options.py", "zh.py", "zh_each.py", "zh_generate.py"}
 
 
 def said() -> set[str]:
