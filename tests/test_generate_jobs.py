@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
@@ -9,9 +10,10 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import nbclient
 import nbformat
 import numpy as np
 import pytest
@@ -64,25 +66,19 @@ def ready(tmp_path_factory: pytest.TempPathFactory, service: MediaServer) -> Ite
         yield kernel
 
 
-def started(folder: Path, service: MediaServer) -> Any:
-    """Return a kernel in `folder` to which the service is known."""
-    env = {"AGENTCELL_MEDIA_URL": service.url, "AGENTCELL_MEDIA_TOKEN": TOKEN}
-    env["PYTHONPATH"] = os.pathsep.join(
-        [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    )
-
-    class _Ready:
-        def __enter__(self) -> Kernel:
-            self.running = kernels.running(folder, env)
-            kernel = self.running.__enter__()
-            ran = kernel.run(SETUP)
-            assert ran.status == "ok", ran.text
-            return kernel
-
-        def __exit__(self, *error: object) -> None:
-            self.running.__exit__(*error)
-
-    return _Ready()
+@contextmanager
+def started(folder: Path, service: MediaServer) -> Iterator[Kernel]:
+    """Start a kernel in `folder` to which the service is known."""
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    env = {
+        "AGENTCELL_MEDIA_URL": service.url,
+        "AGENTCELL_MEDIA_TOKEN": TOKEN,
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    with kernels.running(folder, env) as kernel:
+        ran = kernel.run(SETUP)
+        assert ran.status == "ok", ran.text
+        yield kernel
 
 
 def ids(text: str) -> list[str]:
@@ -254,6 +250,72 @@ def test_what_runs_in_the_background_has_a_stop(ready: Kernel, service: MediaSer
     ran = ready.run("h.result()")
     assert ran.ename == "Stopped"
     assert "hosted goes on with job-" in ran.evalue
+
+
+# -- where nobody watches ------------------------------------------------------------------------
+
+
+def test_a_notebook_that_is_run_by_a_tool_keeps_the_end_alone(
+    tmp_path: Path, service: MediaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTCELL_MEDIA_URL", service.url)
+    monkeypatch.setenv("AGENTCELL_MEDIA_TOKEN", TOKEN)
+    here = os.pathsep.join([str(Path(__file__).parent), os.environ["PYTHONPATH"]])
+    monkeypatch.setenv("PYTHONPATH", here)
+    sources = [SETUP, "%generate a fox -m slow", "%generate a fox -m slow --async -o h", "await h"]
+    book = new_notebook(cells=[new_code_cell(source) for source in sources])
+    for is_test in (False, True):
+        if not is_test:
+            monkeypatch.delenv("PYTEST_CURRENT_TEST")
+        done = nbclient.NotebookClient(
+            copy.deepcopy(book), timeout=60, resources={"metadata": {"path": str(tmp_path)}}
+        ).execute()
+        monkeypatch.setenv("PYTEST_CURRENT_TEST", "x")
+
+        for cell in done.cells[1:3]:
+            texts = [output["data"]["text/plain"] for output in cell.outputs]
+            assert texts[0] == "a fox"
+            assert texts[1].endswith("slow/oil · cost unknown")
+            assert len(texts) == 2
+        assert len(done.cells[3].outputs) == 2
+
+
+# -- by Tab --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("%generate ", ["models", "backends", "jobs", "resume", "cancel", "--model", "--async"]),
+        ("%generate a fox's tail --si", ["--size"]),
+        ("%generate a fox --format ", ["png", "webp", "jpeg"]),
+        ("%generate -m ", ["procedural", "hosted", "openai", "gemini", "slow"]),
+        ("%generate a fox in {pic", ["picture"]),
+        ("%generate a fox --edit pic", ["picture"]),
+        ("%%generate --qual", ["--quality"]),
+        ("%%generate -m slow\nA fox in {pic", ["picture"]),
+        ("fox = %generate a fox --vi", ["--video"]),
+    ],
+)
+def test_tab_offers_what_may_come(ready: Kernel, line: str, offered: list[str]) -> None:
+    ready.run("from PIL import Image; picture = Image.new('RGB', (4, 4))")
+    found = ready.complete(line)
+
+    assert [one for one in offered if one not in found] == []
+
+
+def test_tab_offers_jobs_that_can_be_resumed(ready: Kernel, service: MediaServer) -> None:
+    service.job("queued", "running")
+    polled = len(service.polls)
+    ready.run("%generate a fox -m hosted --async -o h")
+    assert service.wait_for("poll", polled + 1)
+    job = ready.run("h.job_id").text.strip("'")
+
+    offered = ready.complete("%generate cancel ")
+    assert offered[:2] == ["h", job]
+    assert all(one.startswith("job-") for one in offered[1:])
+    ready.run("%generate cancel h")
+    assert job in ready.complete("%generate resume job-")
 
 
 # -- what the notebook keeps ---------------------------------------------------------------------

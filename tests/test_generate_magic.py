@@ -194,7 +194,9 @@ def test_a_picture_is_shown_small_with_its_file_and_kept(
     assert picture["text/plain"] == "a red fox"
     assert [facts["alt"] for facts in cell.metadata[0].values()] == ["a red fox"]
     name = f"generated-media/{fox.paths[0].name}"
-    assert f'<a href="{name}"><strong>{name}</strong></a> PNG image, 64 × 48 px' in card["text/html"]
+    assert (
+        f'<a href="{name}"><strong>{name}</strong></a> PNG image, 64 × 48 px' in card["text/html"]
+    )
     assert card["text/markdown"].startswith(f"- **[{name}]({name})** PNG image, 64 × 48 px")
     assert card["text/plain"].endswith("painter/oil · seed 7 · $0.04")
     facts = cell.metadata[1]["agentcell"]
@@ -269,6 +271,19 @@ def test_a_picture_that_the_prompt_names_becomes_a_reference(
     )
     assert cell.outputs[0]["text/plain"].startswith("[fox_1 fox] PNG image, 64 × 48 px")
     assert shell.user_ns["fox"].artifacts[0].digest in str(shell.user_ns["dressed"].parents)
+
+
+def test_a_marker_names_a_picture_too_and_only_one_that_a_person_typed(
+    shell: InteractiveShell, painter: Painter, tmp_path: Path
+) -> None:
+    (tmp_path / "hat.png").write_bytes(png("blue"))
+    Cell(shell, "%%generate -m painter\nA fox with [IMAGE:hat.png] on")
+    assert len(painter.asked[0].references) == 1
+
+    Cell(shell, "marker = '[IMAGE:' + 'hat.png]'")
+    cell = Cell(shell, "get_ipython().run_line_magic('generate', 'x ' + marker + ' -m painter')")
+    assert cell.error is None
+    assert painter.asked[1].references == ()
 
 
 def test_edit_and_mask_take_variables_and_paths(

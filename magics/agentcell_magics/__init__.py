@@ -146,6 +146,9 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
     loaded.names.unregister()
     loaded.typed.stop()
     loaded.key_watch.stop()
+    if "generate" in vars(loaded):
+        loaded.generate.stop()
+        del loaded.generate
     on_missing(None)
     translate_frames(str)
     _remove(shell.input_transformers_cleanup, loaded.agent_cell)

@@ -76,7 +76,7 @@ class GenerateMagics(Magics):
         """Make pictures or a clip; what people read of it is `help.GENERATE_HELP`."""
         try:
             return self._generate(line, cell)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # what is on its way tells of itself
             raise Stopped("before anything was sent, as you asked.") from None
 
     def _generate(self, line: str, cell: str | None) -> Generation | AsyncGeneration | None:
@@ -86,10 +86,14 @@ class GenerateMagics(Magics):
         if command is not None and command[0] == "resume":
             return self._resume(*command[1])
         if command is not None:
-            run_generate_command(self.session, *command)
+            try:
+                run_generate_command(self.session, *command)
+            except KeyboardInterrupt:
+                raise Stopped("as you asked.") from None
             return None
         prompt, options = generate_options(line, cell)
         self._check_name(options.variable)
+        self.session.access.typed(self.typed.code)
         wanted = wished(self.session, prompt, options, variables(self.shell), self.typed.holds)
         plan = self.session.generator.plan(wanted.wish)
         self._show_wish(wanted, prompt)
@@ -172,11 +176,29 @@ class GenerateMagics(Magics):
             display.end("Nothing was made.")
             raise
         assert generation is not None  # noqa: S101 (it comes last, or an error does)
-        if variable:
-            self.shell.push({variable: generation})
         self._shown = id(generation), self._run_now()
-        display.finish(generation)
+        if self._keep(generation, variable, display):
+            raise Stopped("after it was made: its files are saved.")
         return generation
+
+    def _keep(self, generation: Generation, variable: str | None, display: MakingDisplay) -> bool:
+        """Keep and show what was made, whatever interrupts it; say whether something did."""
+        was_broken = False
+        for _ in range(2):
+            try:
+                if variable:
+                    self.shell.push({variable: generation})
+                display.finish(generation)
+                break
+            except KeyboardInterrupt:
+                was_broken = True
+        return was_broken
+
+    def stop(self) -> None:
+        """Leave it to others to show a `Generation`: the magics are taken away."""
+        formatter = getattr(self.shell.display_formatter, "ipython_display_formatter", None)
+        if formatter is not None:
+            formatter.pop(Generation, None)
 
     def _became(self, display: MakingDisplay) -> Stopped:
         return became(self.session, display.job_id, display.seconds)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from agentcell.assets.access import AccessPolicy
 from agentcell.assets.asset import ImageAsset, MediaAsset
 from agentcell.assets.coerce import coerce
 from agentcell.errors import CellError
@@ -64,7 +66,7 @@ def wished(
     named = mentioned(prompt, is_typed, session.access)
     attach: dict[str, Any] = {}
     for place in options.edit:
-        name, pictures = _pictures("--edit", place, values)
+        name, pictures = _pictures("--edit", place, values, session.access)
         attach.setdefault(name, []).extend(pictures)
     question = session.compose(
         prompt,
@@ -76,7 +78,7 @@ def wished(
     wish = GenerationWish(
         prompt=_with_order(question.text, question.blocks),
         references=tuple(references),
-        mask=_mask(options.mask, values) if options.mask else None,
+        mask=_mask(options.mask, values, session.access) if options.mask else None,
         **options.wish,
     )
     remarks = (*question.notes, *question.hints, *named.hints)
@@ -100,8 +102,8 @@ def _image(block: MediaMessageBlock) -> ImageAsset:
     )
 
 
-def _mask(place: str, values: Mapping[str, Any]) -> ImageAsset:
-    _, found = _pictures("--mask", place, values)
+def _mask(place: str, values: Mapping[str, Any], access: AccessPolicy) -> ImageAsset:
+    _, found = _pictures("--mask", place, values, access)
     if len(found) == 1:
         return found[0]
     raise CellError(
@@ -110,7 +112,9 @@ def _mask(place: str, values: Mapping[str, Any]) -> ImageAsset:
     )
 
 
-def _pictures(flag: str, place: str, values: Mapping[str, Any]) -> tuple[str, list[ImageAsset]]:
+def _pictures(
+    flag: str, place: str, values: Mapping[str, Any], access: AccessPolicy
+) -> tuple[str, list[ImageAsset]]:
     """Return what an option names: a variable's pictures, or the one at a path or an address."""
     if place[1:-1] in values and place == f"{{{place[1:-1]}}}":  # as in a prompt
         place = place[1:-1]
@@ -123,7 +127,8 @@ def _pictures(flag: str, place: str, values: Mapping[str, Any]) -> tuple[str, li
             f"{flag} {shown(place)}: there is neither a variable nor a file of that name.",
             fix="check the spelling, or run the cell that makes it first.",
         )
-    asset = asset_at(place, FieldModality.IMAGE, values, option=f"{flag} ")
+    read = partial(access.media, asked_by="person")
+    asset = asset_at(place, FieldModality.IMAGE, values, option=f"{flag} ", read=read)
     return field_name(place), [_checked(flag, place, asset)]
 
 

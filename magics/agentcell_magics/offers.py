@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from agentcell_magics.generate_options import COMMANDS
 from agentcell_magics.line import Option
 from agentcell_magics.paths import Wanted, listed
 
@@ -129,6 +130,8 @@ def line_offers(
         What it says so far.
     """
     line = read(words, options)
+    if magic == "%generate" and words[:1] and words[0] in COMMANDS:
+        return _command_words(known, words, begun)
     if line.waiting is not None:
         return _values(known, line, line.waiting, begun)
     by_flag = {flag: option for option in options for flag in option.flags}
@@ -161,12 +164,10 @@ def _plain(known: Known, magic: str, line: Line, begun: str) -> Offers:
 
         return slot_offers(known, line, begun)
     if line.plain:
-        return _job_ids(known, line, begun) if magic == "%generate" else []
+        return []
     if magic == "%%agent":
         return [] if "model" in line.given else models(begun)
     if magic == "%generate" and not line.given:
-        from agentcell_magics.generate_options import COMMANDS
-
         return matching(COMMANDS, begun, "command")
     if magic == "%view_image":
         pictures = (name for name, value in known.variables().items() if can_attach(value))
@@ -329,15 +330,18 @@ def _pictures(known: Known, begun: str) -> list[Offer]:
     return [*matching(names, begun, "variable"), *paths(begun, "image")]
 
 
-def _job_ids(known: Known, line: Line, begun: str) -> list[Offer]:
-    """Offer what `%generate resume` and `%generate cancel` may name."""
-    if line.plain not in (["resume"], ["cancel"]):
+def _command_words(known: Known, words: tuple[str, ...], begun: str) -> list[Offer]:
+    """Offer what `%generate resume` and `%generate cancel` may name; `jobs` takes an option."""
+    if words == ("jobs",):
+        return matching(["--all"], begun, "option")
+    if words not in {("resume",), ("cancel",)}:
         return []
     from agentcell_magics.background import background
 
     session = known.session()
     ids = [job.id for job in reversed(session.generator.jobs()) if job.is_unfinished]
-    names = [one.name for one in background(session).running] if line.plain == ["cancel"] else []
+    running = background(session).running if words == ("cancel",) else []
+    names = [one.name for one in running if one.conversation is None]
     return matching([*names, *ids], begun, "job")
 
 
