@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
-
-from agentcell.assets.asked_path import expanded_path
 
 FORBIDDEN = (
     *("/etc", "/root", "/home", "/usr", "/bin", "/sbin", "/lib", "/opt", "/boot"),
@@ -26,14 +26,17 @@ def is_approved(found: Path, roots: Iterable[Path]) -> bool:
         The same.
     """
     for root in roots:
-        shut = (place for place in _forbidden() if place != root and place.is_relative_to(root))
-        if found.is_relative_to(root) and not any(found.is_relative_to(one) for one in shut):
+        if found.is_relative_to(root) and not any(
+            found.is_relative_to(place)
+            for place in _shut_in(root, os.path.expanduser("~"))  # noqa: PTH111 (a text)
+        ):
             return True
     return False
 
 
-def _forbidden() -> Iterator[Path]:
-    for place in FORBIDDEN:
-        path = expanded_path(place)
-        yield path
-        yield path.resolve()
+@lru_cache(maxsize=64)
+def _shut_in(root: Path, home: str) -> tuple[Path, ...]:
+    """Return the places in `root` that stay shut; `home` is what ``~`` stands for."""
+    places = [Path(home + place[1:] if place.startswith("~") else place) for place in FORBIDDEN]
+    found = dict.fromkeys([*places, *(place.resolve() for place in places)])
+    return tuple(place for place in found if place != root and place.is_relative_to(root))

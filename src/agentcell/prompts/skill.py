@@ -302,7 +302,8 @@ def _made(
     }
     try:
         if source == "path":
-            return holder.from_path(inside(root, str(value), shown), **names)
+            path = inside(root, str(value), shown)
+            return holder.from_path(path, follow_links=False, **names)
         if source == "url":
             return holder.from_url(str(value), **names)
         if source == "file_id":

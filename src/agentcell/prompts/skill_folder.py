@@ -7,8 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from agentcell.assets.approved import is_approved
+from agentcell.assets.asked_path import canonical_path
 from agentcell.assets.wording import short
-from agentcell.errors import SkillError
+from agentcell.errors import AttachmentError, SkillError
 
 MAX_SKILL_BYTES = 1_000_000
 """The size of a SKILL.md; it goes into every request."""
@@ -80,13 +82,12 @@ def read_text(path: Path, shown: Path) -> str:
 def inside(root: Path, name: str, shown: object) -> Path:
     """Return the file `name` of the folder `root`, links followed, if it lies in it."""
     try:
-        found = (root / name).resolve()
-        inside = found.is_relative_to(root)
-    except (OSError, ValueError, RuntimeError) as error:
+        found = canonical_path(root / name)
+    except AttachmentError as error:
         raise SkillParseError(
             f"The path {name[:80]!r} of {shown} cannot be read.", fix="correct the path."
         ) from error
-    if not inside:
+    if not is_approved(found, [root]):
         raise SkillParseError(
             f"The path {name[:80]!r} of {shown} leads out of the skill's folder.",
             fix="put the file into the folder and name it relative to it.",
@@ -104,7 +105,7 @@ def files_in(root: Path) -> tuple[PurePosixPath, ...]:
             place = PurePosixPath(path.relative_to(root).as_posix())
             if name.startswith(".") or str(place) == "SKILL.md":
                 continue
-            if path.is_file() and path.resolve().is_relative_to(root):
+            if path.is_file() and is_approved(path.resolve(), [root]):
                 found.append(place)
             if len(found) >= MAX_FILES:
                 return tuple(found)
