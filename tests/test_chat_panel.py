@@ -23,8 +23,8 @@ from agentcell.testing import Call, ChatServer, FakeModel, Reply
 from agentcell.wording import choose
 from agentcell_widgets.chat import ChatPanel
 from agentcell_widgets.chat.answer_html import answer_html
-from agentcell_widgets.chat.conversation import AT_ONCE
 from agentcell_widgets.chat.record import MOST_TURNS
+from agentcell_widgets.chat.shown import AT_ONCE
 from agentcell_widgets.chat.words import PAGE, SAID
 from agentcell_widgets.panel import NO_PICTURE
 from harmless import faults, faults_of_html
@@ -413,6 +413,19 @@ def test_a_file_waits_for_the_next_question_and_goes_with_it(chats: Chats) -> No
     assert chat.page.buffers_of(found)[0].startswith(b"\x89PNG")
 
 
+def test_what_was_done_to_an_attachment_is_told_and_stays(chats: Chats) -> None:
+    with ChatServer("A picture.") as server:
+        chat = chats(model=LegacyOpenAIModel("m", api_key="k", base_url=server.url))
+        file = io.BytesIO()
+        Image.new("RGB", (40, 30), "red").save(file, "BMP")
+        chat.session.attach(ImageAsset.from_bytes(file.getvalue()), name="plot")
+        ended = chat.say("What is it?")
+
+    (note,) = chat.told("begun")[0]["notes"]
+    assert "BMP" in note
+    assert ended["view"]["notes"] == [note]
+
+
 def test_a_file_that_is_no_picture_is_refused_by_name(chats: Chats, tmp_path: Path) -> None:
     chat = chats()
     reply = chat.page.upload(b"MZ" * 400, "setup.exe")
@@ -431,6 +444,24 @@ def test_a_waiting_attachment_is_taken_back_and_stays_known(chats: Chats) -> Non
 
     assert chat.session.conversation().turns[0].attachments == ()
     assert tag in chat.session.tags
+
+
+def test_a_question_names_variables_as_in_a_cell_and_a_retry_fills_nothing_in_again(
+    chats: Chats,
+) -> None:
+    values: dict[str, Any] = {"plot": picture(), "total": "{plot}"}
+    chat = chats("One.", "Two.", variables=lambda: values)
+    chat.say('Is {plot} {total}, {unknown} or {"a": 1}?')
+    first = chat.session.conversation().turns[0]
+    chat.page.sent.clear()
+    chat.page.ask("retry", {"turn": first.id})
+    chat.page.event("ended")
+    chat.free()
+
+    assert first.question == 'Is [plot_1 plot] {plot}, {unknown} or {"a": 1}?'
+    (again,) = chat.session.conversation().turns
+    assert again.answer == "Two."
+    assert again.question == first.question
 
 
 # -- retry, edit, branch -----------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentcell.prompts.template import Slot, distance, fill, find_slots, near_miss
+from agentcell.prompts.template import Slot, distance, fill, find_slots, literal, near_miss
 
 VALUES = {"x": "1", "a": "{b}", "b": "B", "票据": "[t_1 r]", "os": "module", "d": "dict", "μ": "mu"}
 
@@ -139,3 +139,23 @@ def test_two_neighbours_exchanged_are_one_slip() -> None:
     assert distance("imgae", "image") == 1
     assert distance("", "abc") == 3
     assert distance("kitten", "sitting") == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{a}",
+        "{{a}}",
+        "{{{a}}}",
+        "x {a}{b} {{a}} y",
+        "{b} {c}",
+        "{ a }",
+        '{"a": {a}}',
+        "no slot",
+        "",
+    ],
+)
+def test_a_literal_text_comes_back_as_it_is(text: str) -> None:
+    written = literal(text, {"a", "b"})
+
+    assert fill(written, {"a": "1", "b": "{a}"}.get) == text

@@ -90,10 +90,10 @@ def _attachments(session: Session, shell: InteractiveShell) -> Any:
     return AttachmentsPanel(session, variables=lambda: variables(shell))
 
 
-def _chat(session: Session, _: InteractiveShell) -> Any:
+def _chat(session: Session, shell: InteractiveShell) -> Any:
     from agentcell_widgets import ChatPanel
 
-    return ChatPanel(session)
+    return ChatPanel(session, variables=lambda: variables(shell))
 
 
 def _generate(session: Session, _: InteractiveShell) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 _SLOT = re.compile(r"\{([^\W\d]\w*)\}")
@@ -84,6 +84,28 @@ def fill(text: str, replace: Callable[[str], str | None]) -> str:
         kept = found.pairs // 2
         inner = value if found.pairs % 2 else found.name
         parts += (text[at : found.start], "{" * kept, inner, "}" * kept)
+        at = found.end
+    parts.append(text[at:])
+    return "".join(parts)
+
+
+def literal(text: str, names: Collection[str]) -> str:
+    """Return `text` so that `fill` gives it back as it is, whatever it knows of `names`.
+
+    Parameters
+    ----------
+    text
+        One in which nothing is to be replaced.
+    names
+        Those that `fill` may know.
+    """
+    parts: list[str] = []
+    at = 0
+    for found in _find(text):
+        if not {found.name, unicodedata.normalize("NFKC", found.name)} & set(names):
+            continue
+        braces = 2 * found.pairs
+        parts += (text[at : found.start], "{" * braces, found.name, "}" * braces)
         at = found.end
     parts.append(text[at:])
     return "".join(parts)

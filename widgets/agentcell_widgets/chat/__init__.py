@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentcell.assets.preview import preview
@@ -12,7 +12,7 @@ from agentcell.history.notebook import MAIN
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import add_language, say
-from agentcell_widgets.chat.answering import Mode
+from agentcell_widgets.chat.asks import Mode
 from agentcell_widgets.chat.attached import attach_file
 from agentcell_widgets.chat.conversation import Chat
 from agentcell_widgets.chat.dry_view import dry_view
@@ -42,6 +42,8 @@ class ChatPanel(Panel):
         A `Session`; ``ChatPanel(Session())`` works.
     conversation
         The one that is shown first.
+    variables
+        Called for what ``{name}`` in a question may stand for, as in a cell; None: nothing.
     tools
         What the model may call: functions, tools, MCP servers; one or several.
     approve
@@ -62,7 +64,7 @@ class ChatPanel(Panel):
     Besides those of `Panel`, the page sends ``submit``, ``stop``, ``retry``, ``edit``, ``branch``,
     ``new``, ``show``, ``model``, ``dry-run``, ``answer``, ``earlier``, ``picture``, ``withdraw``;
     and is told ``turns``, ``begun``, ``delta``, ``thinking``, ``call``, ``ask``, ``asked``,
-    ``status``, ``ended`` and ``refused``. See `Chat` and `Answering`.
+    ``status``, ``ended`` and ``refused``. See `Chat`, `Answering` and `Asks`.
     """
 
     NAME = "chat"
@@ -77,6 +79,7 @@ class ChatPanel(Panel):
         session: Session,
         *,
         conversation: str = MAIN,
+        variables: Callable[[], Mapping[str, Any]] | None = None,
         tools: Any = None,
         approve: Mode | None = None,
         system: str | None = None,
@@ -91,6 +94,7 @@ class ChatPanel(Panel):
             session,
             self._say,
             conversation=conversation,
+            variables=variables,
             options={"tools": tools, "system": system, "settings": settings},
             mode=approve,
         )
@@ -104,13 +108,13 @@ class ChatPanel(Panel):
 
     def followed(self) -> None:
         """Tell the views of the turns that changed, and of what stands around them."""
-        if (changed := self.chat.turns()) is not None:
+        if (changed := self.chat.shown.turns()) is not None:
             self.tell("turns", changed)
         self.tell("state", self.state())
 
     def static(self) -> Static:
         """Return the last turns, as they read where no kernel runs."""
-        history, name = self.session.history, self.chat.conversation
+        history, name = self.session.history, self.chat.shown.conversation
         turns = history.turns(name, last=40)
         more = history.count(name) - len(turns)
         return transcript(name, turns, more=more, forgotten=history.forgotten)
@@ -146,7 +150,7 @@ class ChatPanel(Panel):
 
     @handles("hello")
     def _greet(self, _: Message) -> Mapping[str, Any]:
-        return {**self.state(), "turns": self.chat.turns(anew=True), "live": self.chat.live()}
+        return {**self.state(), "turns": self.chat.shown.turns(anew=True), "live": self.chat.live()}
 
     @handles("submit")
     def _submit(self, message: Message) -> None:
@@ -177,6 +181,7 @@ class ChatPanel(Panel):
     @handles("new")
     def _new(self, _: Message) -> dict[str, Any]:
         name = self.chat.new()
+        self.changed()  # for the output below
         return {"notice": say("You go on in {conversation}.", conversation=plain(name))}
 
     @handles("show")
@@ -197,11 +202,11 @@ class ChatPanel(Panel):
 
     @handles("earlier")
     def _earlier(self, _: Message) -> Mapping[str, Any]:
-        return {"turns": self.chat.earlier()}
+        return {"turns": self.chat.shown.earlier()}
 
     @handles("picture", at_once=True)
     async def _picture(self, message: Message) -> Mapping[str, Any]:
-        block = self.chat.picture(message.text("key", longest=500))
+        block = self.chat.shown.picture(message.text("key", longest=500))
         shown = None
         if block is not None:
             shown = await asyncio.to_thread(preview, block.asset, max_side=THUMBNAIL_SIDE)

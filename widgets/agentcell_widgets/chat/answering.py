@@ -5,45 +5,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any
 
 from agentcell.adapters.events import Retrying, TextDelta, ThinkingDelta, Waiting
 from agentcell.adapters.redaction import known_keys, redacted
 from agentcell.agents.exchange import ToolFinished, ToolStarted
-from agentcell.agents.tools import Tool
 from agentcell.asking import AskEvent
-from agentcell.budget import CostQuestion
 from agentcell.errors import AgentcellError
 from agentcell.loop import LOOP
 from agentcell.messages import ToolCall
 from agentcell.request import Request
 from agentcell.safe_text import plain
 from agentcell.session import Session
-from agentcell.wording import say
+from agentcell.wording import say, word
+from agentcell_widgets.chat.asks import Asks, Mode, Tell
 from agentcell_widgets.chat.views import (
-    LONGEST_BODY,
     Seen,
     View,
-    call_text,
     call_view,
     question_view,
     shortened,
     turn_view,
 )
 
-Mode: TypeAlias = Literal["ask", "run", "refuse"]
-
 PACE = 1 / 20
 """Seconds between two messages with pieces of an answer: what came meanwhile goes in one."""
 
 _LONGEST_SAID = 400
-
-
-class Tell(Protocol):
-    """Takes a message for the browser; from any thread."""
-
-    def __call__(self, kind: str, /, **facts: Any) -> None:
-        """Send it."""
 
 
 class Answering:
@@ -54,12 +42,12 @@ class Answering:
     session
         Who asks.
     prepare
-        Makes the request of a way to allow calls and costs; it may take long, and may fail.
+        Makes the request, which asks the person by `asks`; it may take long, and may fail.
     tell
         Takes messages: ``begun``, ``delta``, ``thinking``, ``call``, ``ask``, ``asked``,
         ``status``, ``ended``, ``refused``.
     mode
-        Which calls of tools the person is asked about; None: those of tools that want it.
+        See `Asks`.
     replaces
         The turn in whose place this one comes; empty: none.
     text
@@ -69,7 +57,7 @@ class Answering:
     def __init__(  # noqa: PLR0913 (each is a fact of its own)
         self,
         session: Session,
-        prepare: Callable[[Answering], Request],
+        prepare: Callable[[Asks], Request],
         tell: Tell,
         *,
         mode: Mode | None = None,
@@ -79,16 +67,12 @@ class Answering:
         self._session = session
         self._prepare = prepare
         self._tell = tell
-        self._mode = mode
+        self.asks = Asks(self._told, lambda call, state: self._call(call, None, state), mode)
         self._replaces = replaces
         self._text = text
-        self._allows_all = False
         self._pending: list[tuple[str, str]] = []
         self._flushing: asyncio.TimerHandle | None = None
-        self._questions: dict[str, asyncio.Future[str]] = {}
-        self._count = 0
         self._parts: list[View] = []
-        self._asks: dict[str, View] = {}
         self._begun: View = {}
         self._task: asyncio.Task[None] | None = None
         self.is_over = False
@@ -128,7 +112,7 @@ class Answering:
     async def run(self) -> None:
         """Ask, and tell of all that comes; an error is told and not raised."""
         try:
-            request = await asyncio.to_thread(self._prepare, self)
+            request = await asyncio.to_thread(self._prepare, self.asks)
         except asyncio.CancelledError:
             self._tell("refused", text=self._text, error=None)
             raise
@@ -136,10 +120,12 @@ class Answering:
             self._tell("refused", text=self._text, error=error_view(error))
             return
         self.request = request
+        notes = (*request.notes, *request.question.hints)
+        self.seen.notes = tuple(plain(word(one)) for one in notes)
         self._begun = {
             "turn": request.id,
             "replaces": self._replaces,
-            "notes": [plain(one) for one in (*request.notes, *request.question.hints)],
+            "notes": list(self.seen.notes),
             "status": say("Asking {model} …", model=plain(request.model.name)),
             **question_view(request.question.text, request.question.blocks),
         }
@@ -162,7 +148,7 @@ class Answering:
             **self._begun,
             "parts": [dict(part) for part in self._parts],
             "thinking": shortened(self.seen.thinking),
-            "asks": list(self._asks.values()),
+            "asks": [{"turn": self.id, **one} for one in self.asks.open.values()],
         }
 
     def _end(self, request: Request, failure: Exception | None) -> None:
@@ -211,9 +197,12 @@ class Answering:
             known.update(view)
         self._tell("call", turn=self.id, call=view)
 
-    def _say(self, status: str) -> None:
+    def _told(self, kind: str, /, **facts: Any) -> None:
         self._flush()
-        self._tell("status", turn=self.id, text=status)
+        self._tell(kind, turn=self.id, **facts)
+
+    def _say(self, status: str) -> None:
+        self._told("status", text=status)
 
     def _put(self, kind: str, text: str) -> None:
         if self._pending and self._pending[-1][0] == kind:
@@ -239,74 +228,6 @@ class Answering:
     def id(self) -> str:
         """The turn's name; empty until it is known."""
         return "" if self.request is None else self.request.id
-
-    # -- what the person is asked -------------------------------------------------------------
-
-    async def approve(self, call: ToolCall, tool: Tool) -> bool | str:
-        """Return True to run a call, else why it does not run; see `Approve`.
-
-        Parameters
-        ----------
-        call, tool
-            What the model wants.
-        """
-        if self._mode == "refuse":
-            return "no calls are allowed in this panel"
-        asks = self._mode == "ask" or (self._mode is None and tool.needs_approval)
-        if self._allows_all or not asks:
-            return True
-        self._call(call, None, "asked")
-        said = await self._ask(
-            "call",
-            question=say("May it run this?"),
-            text=call_text(call, LONGEST_BODY),
-            call=call.id,
-        )
-        self._allows_all = said == "all"
-        if said in {"yes", "all"}:
-            self._call(call, None)
-            return True
-        return "the person said no"
-
-    async def confirm(self, cost: CostQuestion) -> bool:
-        """Return whether a question may cost that; see `Confirm`.
-
-        Parameters
-        ----------
-        cost
-            What it would cost.
-        """
-        said = await self._ask("cost", question=say("Ask it?"), text=plain(str(cost)), call="")
-        return said in {"yes", "all"}
-
-    async def _ask(self, about: str, **facts: str) -> str:
-        self._flush()
-        self._count += 1
-        name = str(self._count)
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._questions[name] = answer
-        self._asks[name] = {"turn": self.id, "ask": name, "about": about, **facts}
-        self._tell("ask", **self._asks[name])
-        try:
-            return await answer
-        finally:
-            self._questions.pop(name, None)
-            self._asks.pop(name, None)
-            self._tell("asked", turn=self.id, ask=name)
-
-    def answered(self, name: str, said: str) -> None:
-        """Take what the person said to a question; on the loop.
-
-        Parameters
-        ----------
-        name
-            The question's.
-        said
-            ``yes``, ``all`` or ``no``.
-        """
-        question = self._questions.get(name)
-        if question is not None and not question.done():
-            question.set_result(said if said in {"yes", "all"} else "no")
 
 
 def error_view(error: Exception) -> View:

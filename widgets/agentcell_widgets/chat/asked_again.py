@@ -7,6 +7,18 @@ from typing import Any
 from agentcell.assets.asset import MediaAsset
 from agentcell.history.turns import Turn
 from agentcell.prompts.fields import FieldSpec
+from agentcell.prompts.template import literal
+
+
+def text_again(turn: Turn) -> str:
+    """Return a turn's question as it is to be written for the same question to come of it.
+
+    Parameters
+    ----------
+    turn
+        Any.
+    """
+    return literal(turn.question, asks_again(turn)["attach"])
 
 
 def asks_again(turn: Turn) -> dict[str, Any]:

@@ -177,7 +177,8 @@ function openTranscript(panel, { model, list, act }) {
     const words = setAttributes(make("div", "agentcell-chat-question", view.question), { dir: "auto" });
     const from = view.from_cell ? make("span", "agentcell-quiet", t("asked in a cell")) : null;
     const head = make("header", "agentcell-chat-head", make("strong", "", t("You")), from);
-    return [head, figures(view.attachments), words].filter(Boolean);
+    const notes = (view.notes ?? []).map((note) => make("div", "agentcell-quiet", note));
+    return [head, figures(view.attachments), words, ...notes].filter(Boolean);
   }
 
   function tools(view) {
@@ -227,7 +228,6 @@ function openTranscript(panel, { model, list, act }) {
   function openLive(begun) {
     const article = make("article", "agentcell-chat-turn agentcell-chat-live", ...questionBox(begun));
     setAttributes(article, { "aria-label": begun.question.slice(0, 80), "aria-busy": "true" });
-    for (const note of begun.notes ?? []) article.append(make("div", "agentcell-quiet", note));
     const thought = setAttributes(make("div", "agentcell-chat-thought"), { dir: "auto" });
     const thinking = folded(t("Thinking"), "agentcell-chat-thinking", thought);
     thinking.hidden = true;

@@ -50,11 +50,14 @@ class Seen:
         What came of each call, by its id.
     fix
         What to do about its error.
+    notes
+        What was done to its attachments, and what looked like a slip.
     """
 
     thinking: str = ""
     finished: dict[str, ToolFinished] = field(default_factory=dict)
     fix: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def turn_view(
@@ -77,6 +80,7 @@ def turn_view(
         "id": turn.id,
         "question": plain(turn.question.strip("\n")),
         "attachments": [attachment_view(block) for block in shown],
+        "notes": list(seen.notes),
         "parts": list(_parts(turn.messages[1:], seen, forgotten)),
         "thinking": shortened(seen.thinking),
         "sources": [plain(one) for one in sources(turn)],
