@@ -130,7 +130,7 @@ def test_a_frame_has_the_rows_columns_the_answers_and_the_errors() -> None:
     made = result.frame()
     assert list(made.columns) == ["n", "kept", "sum", "n_answer", "error"]
     assert list(made.index) == [10, 20]
-    assert list(made["sum"])[0] == "12.50"
+    assert made["sum"][10] == "12.50"
     assert pd.isna(made["sum"][20])
     assert "not this one" in made["error"][20]
     assert list(frame.columns) == ["n", "kept"], "the rows' own frame stays as it was"
@@ -208,14 +208,16 @@ def test_a_cost_that_nobody_knows_is_none_and_never_zero(server: ChatServer) -> 
     assert agent(server, model=model).map(rows(2)).cost is None
 
 
-def test_cost_is_the_sum_of_all_rows(server: ChatServer, priced: None) -> None:
+@pytest.mark.usefixtures("priced")
+def test_cost_is_the_sum_of_all_rows(server: ChatServer) -> None:
     result = agent(server).map(rows(3))
 
     assert result.cost is not None
     assert round(result.cost, 6) == 3
 
 
-def test_a_result_says_in_a_line_how_it_went(server: ChatServer, priced: None) -> None:
+@pytest.mark.usefixtures("priced")
+def test_a_result_says_in_a_line_how_it_went(server: ChatServer) -> None:
     assert repr(agent(server).map(rows(3))) == (
         "BatchResult(3 rows, 0 failed, 33 + 21 tokens, $3.00)"
     )
@@ -401,7 +403,8 @@ def test_requests_a_minute_hold_for_all_workers(
     assert all(later - first > 0.4 for first, later in zip(times, times[4:], strict=False))
 
 
-def test_no_row_is_sent_that_would_pass_the_budget(server: ChatServer, priced: None) -> None:
+@pytest.mark.usefixtures("priced")
+def test_no_row_is_sent_that_would_pass_the_budget(server: ChatServer) -> None:
     result = agent(server, model_settings={"max_tokens": 7}).map(rows(30), workers=4, budget=5)
 
     sent = [one for one in result if not isinstance(one, RowError)]
@@ -505,7 +508,8 @@ def test_closing_imap_early_closes_its_connections() -> None:
 # -- recordings ----------------------------------------------------------------------------------
 
 
-def test_a_batch_replays_whatever_order_its_rows_come_in(tmp_path: Path, priced: None) -> None:
+@pytest.mark.usefixtures("priced")
+def test_a_batch_replays_whatever_order_its_rows_come_in(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     with ChatServer(Rows()) as server:
         model = LegacyOpenAIModel("m", base_url=server.url)

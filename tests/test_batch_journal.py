@@ -141,7 +141,7 @@ def test_a_journal_holds_answers_and_no_question_and_no_key(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert key not in text
     assert "This is row" not in text
-    assert [json.loads(line).get("agentcell") for line in text.splitlines()][0] == "batch"
+    assert json.loads(text.splitlines()[0])["agentcell"] == "batch"
 
 
 def test_what_earlier_runs_cost_counts_for_the_budget(

@@ -409,7 +409,7 @@ def test_a_batch_at_the_provider_is_not_recorded_and_can_be_replayed(
     assert len(service.server.requests) == before
 
 
-def test_no_key_is_in_the_journal(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_in_the_journal(service: Service) -> None:
     key = "sk-provider-0123456789abcdef"
     model = service.model("m", api_key=key, base_url=service.server.url)
     service.map(rows(2), agent={"model": model})

@@ -6,6 +6,7 @@ becomes a line that counts; and where nobody attends (a test run, a replay) ther
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -136,7 +137,8 @@ def _notebook_bar() -> Callable[..., Any]:
     class Shown(tqdm):  # type: ignore[misc]  # it carries no types
         def __init__(self, **options: Any) -> None:
             self._place: Any = None
-            super().__init__(**{**options, "ncols": 80, "dynamic_ncols": False, "leave": True})
+            own = {"ncols": 80, "dynamic_ncols": False, "leave": True, "file": io.StringIO()}
+            super().__init__(**{**options, **own})  # nothing goes to the error stream
 
         def display(self, msg: str | None = None, pos: int | None = None) -> bool:  # noqa: ARG002
             text = str(self) if msg is None else msg
