@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import time
-import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -31,7 +29,6 @@ from agentcell.agents.tools import Tool
 from agentcell.errors import (
     AttachmentError,
     BudgetExceeded,
-    HistoryWarning,
     KeyMissing,
     LocalModelMissing,
     PriceError,
@@ -43,9 +40,9 @@ from agentcell.runner.acting import act
 from agentcell.runner.pumping import Pump, PumpStopped
 from agentcell.runner.reply import Reply, reply_of
 from agentcell.runner.result import ModelStarted, RunEnded, RunEvent, RunResult, total, total_cost
+from agentcell.runner.run_trace import RunTrace
 from agentcell.runner.spending import Spending
 from agentcell.runner.trace import TraceStore
-from agentcell.runner.trace_record import Recorder, digest_of
 
 BEFORE_SENDING = (AttachmentError, KeyMissing, LocalModelMissing, PriceError, Unsupported)
 """Errors that mean: nothing was sent. Of a run's first call they are raised."""
@@ -103,10 +100,8 @@ class Run:
         self._is_asking = False
         self._text = ""
         self._reply: Reply | None = None
-        self._records: list[dict[str, Any]] = []
         own_keys = getattr(plan.model, "own_keys", None)
-        self._recorder = Recorder(self._put_media, own_keys() if own_keys else ())
-        self._can_trace = True
+        self._trace = RunTrace(plan.store, plan.trace_id, own_keys() if own_keys else ())
 
     def cancel(self) -> None:
         """Stop as soon as may be; may be called from any thread."""
@@ -159,7 +154,7 @@ class Run:
                 during=iteration > 1,
             )
             started = ModelStarted(iteration, plan.model_name)
-            self._trace("model_start", iteration=iteration, model=plan.model_name)
+            self._trace.add("model_start", iteration=iteration, model=plan.model_name)
             yield started
             async for event in self._stoppable(self._answer()):
                 yield event
@@ -219,7 +214,7 @@ class Run:
         self._cost = total_cost(self._cost, cost)
         plan.spending.count(self.id, cost if is_paid else Decimal(0))
         record = {"usage": reply.usage, "cost": cost}
-        self._trace("message", message=self._recorder.message(reply.message), **record)
+        self._trace.add("message", message=self._trace.message(reply.message), **record)
         self._reply = reply
 
     def _is_replayed(self) -> bool:
@@ -266,11 +261,11 @@ class Run:
         call = event.call
         if isinstance(event, ToolStarted):
             arguments = call.raw_arguments or call.arguments
-            self._trace("tool_start", call_id=call.id, name=call.name, arguments=arguments)
+            self._trace.add("tool_start", call_id=call.id, name=call.name, arguments=arguments)
             return
         # How long a tool took would differ with each replay.
         took = 0.0 if isinstance(self.plan.model, RecordingModel) else round(event.seconds, 3)
-        self._trace(
+        self._trace.add(
             "tool_end",
             call_id=call.id,
             name=call.name,
@@ -285,10 +280,10 @@ class Run:
     def _begin(self) -> None:
         plan = self.plan
         facts = {"max_iterations": plan.max_iterations, "tools": list(plan.tools)}
-        self._trace("run_start", trace_id=self.id, model=plan.model_name, **facts)
-        self._trace("settings", settings=plan.settings)
+        self._trace.add("run_start", trace_id=self.id, model=plan.model_name, **facts)
+        self._trace.add("settings", settings=plan.settings)
         for message in self._messages:
-            self._trace("message", message=self._recorder.message(message))
+            self._trace.add("message", message=self._trace.message(message))
 
     def _end(self, reason: str, error: BaseException | None) -> RunEnded:
         self.plan.spending.forget(self.id)
@@ -300,8 +295,8 @@ class Run:
             "max_iterations": f"The model called tools in each of {self._asked} answers.",
         }.get(reason, "")
         if error is not None:
-            why = self._recorder.text(str(error) or type(error).__name__)
-        self._trace("final", stop_reason=reason, error=why, usage=self._usage, cost=self._cost)
+            why = self._trace.text(str(error) or type(error).__name__)
+        self._trace.add("final", stop_reason=reason, error=why, usage=self._usage, cost=self._cost)
         values = {
             "content": self._text,
             "messages": openai_messages(self._messages),
@@ -311,33 +306,7 @@ class Run:
             "trace_id": self.id,
             "error": why,
         }
-        return RunEnded(RunResult(values, records=tuple(self._records), exception=error))
-
-    def _trace(self, kind: str, **facts: Any) -> None:
-        record: dict[str, Any] = {
-            "n": len(self._records),
-            "type": kind,
-            "at": round(time.time(), 3),
-        }
-        record |= {name: self._recorder.value(value) for name, value in facts.items()}
-        self._records.append(record)
-        if self._can_trace:
-            self._kept(lambda: self.plan.store.append(self.id, record))
-
-    def _put_media(self, data: bytes, kind: str) -> str:
-        if self._can_trace:
-            self._kept(lambda: self.plan.store.put_media(data, kind))
-        return digest_of(data)
-
-    def _kept(self, keep: Callable[[], Any]) -> None:
-        """Do what keeps something; where it fails, say so once: the run goes on without a trace."""
-        try:
-            keep()
-        except Exception as error:  # noqa: BLE001 (a store of anyone's may raise anything)
-            self._can_trace = False
-            warnings.warn(
-                f"The run's trace is not kept from here on: {error}", HistoryWarning, stacklevel=2
-            )
+        return RunEnded(RunResult(values, records=tuple(self._trace.records), exception=error))
 
 
 def _result(call: ToolCall, finished: ToolFinished | None, *, shows_media: bool) -> Message:

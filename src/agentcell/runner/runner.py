@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -12,12 +11,12 @@ from typing import Any
 
 from agentcell.adapters.model import Model
 from agentcell.agents.acting import Approve
-from agentcell.agents.tools import Tool, named_tools
+from agentcell.agents.tools import named_tools
 from agentcell.budget import Budget
 from agentcell.errors import AgentError, Unsupported
 from agentcell.messages import Message
-from agentcell.openai_shape import openai_messages
 from agentcell.runner.llm_call import ModelCall
+from agentcell.runner.own_call import asking, nobody
 from agentcell.runner.result import RunEnded, RunEvent, RunResult
 from agentcell.runner.run import Plan, Run
 from agentcell.runner.spending import Spending
@@ -252,7 +251,7 @@ class AgentRunner:
             messages=[dict(message) for message in given],
             model=chosen,
             model_name=name,
-            ask=_asking(self.llm_call, asked, named) if chosen is None else _nobody,
+            ask=asking(self.llm_call, asked, named) if chosen is None else nobody,
             tools=named,
             settings={**defaults, **said},
             max_iterations=limit,
@@ -276,44 +275,6 @@ class AgentRunner:
                 " llm_call=create_…_llm_call(), which asks any model of a provider.",
             )
         return own, own.name
-
-
-def _asking(function: Any, model: str | None, tools: Mapping[str, Tool]) -> Callable[..., Any]:
-    """Return a call of a person's own function, with the arguments that it takes."""
-    parameters: Mapping[str, inspect.Parameter] = {}
-    with contextlib.suppress(TypeError, ValueError):  # of something written in C
-        parameters = inspect.signature(function).parameters
-    takes_all = not parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    if tools and not takes_all and "tools" not in parameters:
-        raise AgentError(
-            "The runner has tools, but its llm_call takes none.",
-            fix="give it a parameter tools=None, or leave the tools out.",
-        )
-
-    def ask(
-        messages: list[Message], schemas: list[dict[str, Any]] | None, settings: dict[str, Any]
-    ) -> Any:
-        functions = [{"type": "function", "function": one} for one in schemas or ()]
-        given = {
-            "messages": openai_messages(messages),
-            "model": model,
-            "tools": functions or None,
-            **settings,
-        }
-        unknown = [one for one in settings if not takes_all and one not in parameters]
-        if unknown:
-            raise Unsupported(
-                f"llm_call takes no setting {unknown[0]!r}.",
-                fix="leave it out of the prompt's front matter and the call, or let the function"
-                " take **settings.",
-            )
-        return function(**{k: v for k, v in given.items() if takes_all or k in parameters})
-
-    return ask
-
-
-def _nobody(*_: Any) -> Any:
-    raise AssertionError("a model is asked, and no function")
 
 
 def _store(given: Any) -> TraceStore:
