@@ -793,11 +793,13 @@ def test_a_job_that_would_pass_the_budget_is_not_sent(session: Session) -> None:
     using(session, backend)
     session.budget = Budget(usd=2)
 
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(BudgetExceeded) as caught:
         generated(session)
 
     assert backend.asked == []
     assert session.generator.jobs() == ()
+    assert "%agent budget 3.00 usd" in caught.value.fix
+    assert "procedural" in caught.value.fix
 
 
 def test_a_job_of_unknown_price_needs_a_person_where_there_is_a_budget(session: Session) -> None:
@@ -805,8 +807,9 @@ def test_a_job_of_unknown_price_needs_a_person_where_there_is_a_budget(session: 
     using(session, backend)
     session.budget = Budget(usd=2)
 
-    with pytest.raises(BudgetExceeded, match="not known"):
+    with pytest.raises(BudgetExceeded, match="not known") as caught:
         generated(session)
+    assert 'set_price("scripted", per_image=…)' in caught.value.fix
     with pytest.raises(Stopped):
         generated(session, confirm=lambda _: False)
     assert backend.asked == []
@@ -840,6 +843,21 @@ def test_a_price_by_the_picture_that_a_person_gave_holds(session: Session) -> No
             generated(session, wish)
     finally:
         forget_price("scripted/x")
+
+
+def test_a_price_that_is_asked_about_is_told_as_about_so_much(session: Session) -> None:
+    using(session, ScriptedBackend(cost=Decimal("0.5")))
+    session.budget = Budget(usd=2, ask_above="0.1")
+    asked: list[str] = []
+
+    def no(question: CostQuestion) -> bool:
+        asked.append(str(question))
+        return False
+
+    with pytest.raises(Stopped):
+        generated(session, confirm=no)
+
+    assert asked == ["it costs about $0.50, with $2.00 of $2.00 left"]
 
 
 def test_two_jobs_at_once_know_of_each_others_price(session: Session) -> None:

@@ -9,12 +9,22 @@ from decimal import Decimal
 
 from agentcell.adapters.estimate import Estimate
 from agentcell.adapters.estimate_cost import CostEstimate
+from agentcell.adapters.price_table import shown
 from agentcell.adapters.pricing import Cost
-from agentcell.budget import Budget, Confirm, CostQuestion, Foreseen, question
-from agentcell.errors import Stopped
+from agentcell.budget import Budget, Confirm, CostQuestion, Foreseen, plain_amount, question
+from agentcell.errors import BudgetExceeded, Stopped
 from agentcell.history.spent import Spent
 from agentcell.imaging.plan import Plan
 from agentcell.metering import Ledger
+
+
+class PiecePrice(CostEstimate):
+    """About what a picture or a clip costs, where no tokens are counted before."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"about {shown(self.expected.total)}"
 
 
 class SessionTill:
@@ -57,12 +67,12 @@ class SessionTill:
             return
         if confirm is None:
             if asked.why == "unknown":
-                raise asked.refusal("nobody can be asked here")
+                raise _worded(asked.refusal("nobody can be asked here"), plan)
         else:
             is_async = inspect.iscoroutinefunction(confirm)
             said = await confirm(asked) if is_async else await asyncio.to_thread(confirm, asked)
             if isinstance(said, str) and said.strip():
-                raise asked.refusal(said)
+                raise _worded(asked.refusal(said), plan)
             if said is not True:
                 raise Stopped("before anything was sent, as you asked: it was not to cost that.")
         self._ledger.expect(job_id, plan.price or Decimal(0))
@@ -74,7 +84,10 @@ class SessionTill:
             asked = None
             if budget is not None:
                 spent = self._ledger.spent_but(job_id)
-                asked = question(plan.name, budget, spent, _foreseen(plan))
+                try:
+                    asked = question(plan.name, budget, spent, _foreseen(plan))
+                except BudgetExceeded as error:
+                    raise _worded(error, plan) from None
             if asked is None:
                 self._ledger.expect(job_id, plan.price or Decimal(0))
         return asked
@@ -94,7 +107,7 @@ def _foreseen(plan: Plan) -> Foreseen:
         return Foreseen(is_free=plan.is_free)
     price = Cost(output=plan.price)
     return Foreseen(
-        cost=CostEstimate(
+        cost=PiecePrice(
             tokens=Estimate(model=plan.name, parts=()),
             answer_tokens=0,
             is_bounded=True,
@@ -103,3 +116,19 @@ def _foreseen(plan: Plan) -> Foreseen:
             high=price,
         )
     )
+
+
+def _worded(error: BudgetExceeded, plan: Plan) -> BudgetExceeded:
+    """Return `error` with the ways out that there are for a picture or a clip."""
+    if plan.price is None:
+        piece = "per_image" if plan.wish.kind == "image" else "per_second"
+        error.fix = (
+            f'say what it costs, set_price("{plan.name}", {piece}=…), or turn the budget off with'
+            " %agent budget off."
+        )
+    elif error.usd is not None and error.spent is not None:
+        enough = plain_amount(max(error.usd, error.spent + plan.price))
+        error.fix = f"raise it, for example %agent budget {enough} usd"
+        by_rule = plan.wish.kind == "image"
+        error.fix += ", or draw by rule: --model procedural." if by_rule else "."
+    return error

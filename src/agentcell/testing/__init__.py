@@ -16,6 +16,7 @@ import sys
 from agentcell.testing.anthropic_server import AnthropicServer
 from agentcell.testing.fake_model import Asked, FakeModel
 from agentcell.testing.gemini_server import GeminiServer
+from agentcell.testing.image_conformance import check_image_backend
 from agentcell.testing.image_servers import GeminiMediaServer, OpenAIImagesServer
 from agentcell.testing.media_server import MediaFile, MediaJob, MediaServer
 from agentcell.testing.openai_servers import ChatServer, ResponsesServer
@@ -41,6 +42,7 @@ __all__ = [
     "ResponsesServer",
     "Script",
     "SilentPort",
+    "check_image_backend",
     "failure",
     "unused_url",
 ]
