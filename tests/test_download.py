@@ -547,7 +547,7 @@ def test_a_file_without_end_is_stopped_at_the_cap(folder: Path, server: MediaSer
     error = refused(url, folder, limits=DownloadLimits(image_bytes=1 << 20))
 
     assert "larger than" in error.problem
-    assert list(folder.iterdir()) == []
+    assert files_in(folder) == []
 
 
 def test_a_packed_file_is_refused(folder: Path, server: MediaServer) -> None:
@@ -603,7 +603,7 @@ def test_an_error_leaves_nothing_behind(fault: str, folder: Path, server: MediaS
     limits = DownloadLimits(first_wait=0.01, idle=0.2)
 
     assert "broke off" in refused(url, folder, limits=limits).problem
-    assert list(folder.iterdir()) == []
+    assert files_in(folder) == []
 
 
 def test_the_time_for_all_of_it_has_an_end(folder: Path, server: MediaServer) -> None:
@@ -612,7 +612,7 @@ def test_the_time_for_all_of_it_has_an_end(folder: Path, server: MediaServer) ->
     error = refused(url, folder, limits=DownloadLimits(total=0.3))
 
     assert "took longer than 0.3 seconds" in error.problem
-    assert list(folder.iterdir()) == []
+    assert files_in(folder) == []
 
 
 def test_a_folder_that_takes_no_file_is_told(tmp_path: Path, server: MediaServer) -> None:
@@ -639,7 +639,7 @@ def test_an_interrupt_leaves_nothing_under_any_name(folder: Path, server: MediaS
 
     names = [os.path.basename(path) for path in during]  # noqa: PTH119
     assert [name.endswith(".part") and name.startswith(".") for name in names] == [True]
-    assert list(folder.iterdir()) == []
+    assert files_in(folder) == []
 
 
 def test_closing_the_work_from_another_thread_leaves_nothing(
@@ -661,7 +661,7 @@ def test_closing_the_work_from_another_thread_leaves_nothing(
     with contextlib.closing(cast("Generator[object]", LOOP.iterate(items()))) as work:
         assert next(work) == "begun"
 
-    assert list(folder.iterdir()) == []
+    assert files_in(folder) == []
 
 
 def test_what_a_killed_process_left_is_taken_away_after_a_day(folder: Path) -> None:

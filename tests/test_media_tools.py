@@ -17,13 +17,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agentcell import build_media_tools, media_resume
+from agentcell import Budget, Session, build_media_tools, media_resume
 from agentcell.agents import calls
 from agentcell.agents.tools import Tool
 from agentcell.assets.access import AccessPolicy
 from agentcell.errors import (
     AgentcellError,
     AttachmentError,
+    BudgetExceeded,
     GenerationError,
     GenerationFailed,
     NotResumable,
@@ -380,6 +381,28 @@ def test_a_file_that_a_person_named_may_be_used(
     use(first, prompt="its twin", input_images=[str(outside)])
 
     assert server.charged == 1
+
+
+def test_a_session_s_budget_ledger_and_folder_hold_for_its_tools(
+    server: MediaServer, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    session = Session()
+    first, *_ = build_media_tools(
+        service_at(server), generator=session.generator, access=session.access
+    )
+    session.budget = Budget(usd="0.10")
+    with pytest.raises(BudgetExceeded):  # nobody knows what it will cost
+        use(first, prompt="a fox")
+    assert server.requests == []
+    assert session.generator.ledger.unfinished() == ()
+
+    session.budget = None
+    use(first, prompt="a fox")
+
+    assert files(root) == ["req-1-0.png"]
+    assert session.generator.generations[0].request_id == "req-1"
+    assert session.generator.ledger.find("req-1").state == "done"
 
 
 # -- results
