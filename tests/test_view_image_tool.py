@@ -211,6 +211,9 @@ def test_a_model_reads_why_it_may_not_look(work: Path) -> None:
         assert isinstance(content, str)
         return content
 
+    (work / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+
+    assert "no pixels" in said(path="a.svg")
     assert said(path="/etc/shadow").startswith("Error: /etc/shadow may not be used by a model")
     assert "'low'" in said(path="a.png", detail="low")
     assert "no file gone.png" in said(path="gone.png")

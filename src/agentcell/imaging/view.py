@@ -66,7 +66,13 @@ def view_image_tool(
     def view_image(path: str, detail: Literal["auto", "high", "original"] = "auto") -> ImageAsset:
         if not gates().offers_view:
             raise gate_closed(VIEW, gates())
-        return seen_at(policy.image(path, asked_by="model"), detail)
+        image = policy.image(path, asked_by="model")
+        if image.mime_type == "image/svg+xml":  # found out later, it would fail the whole question
+            raise ToolError(
+                f"{image.default_filename} is an SVG drawing: it has no pixels.",
+                fix="ask for a PNG of it, or read its text.",
+            )
+        return seen_at(image, detail)
 
     return Tool(
         name=spec.name,

@@ -94,7 +94,7 @@ class Chat:
         """
         if not text.strip():
             raise PanelError("The question is empty.", fix="write it, then send it.")
-        self._ask(written(text), self._typed(), cell=new_panel_cell(), given_back=text)
+        self._ask(written(text), self._typed(text), cell=new_panel_cell(), given_back=text)
 
     def retry(self, turn_id: str) -> None:
         """Ask a turn again: in its place, if it was asked in a panel; else in a branch.
@@ -141,7 +141,7 @@ class Chat:
             raise PanelError("The question is empty.", fix="write it, then send it.")
         turn = self._turn(turn_id)
         self.show(self.session.branch(turn_id, before=True))
-        options = {**asks_again(turn), **self._typed()}
+        options = {**asks_again(turn), **self._typed(text)}
         self._ask(written(text), options, cell=new_panel_cell(), given_back=text)
 
     def branch(self, turn_id: str) -> str:
@@ -210,7 +210,7 @@ class Chat:
         """
         if not text.strip():
             raise PanelError("The question is empty.", fix="write it, then look at it.")
-        request = self._prepared(written(text), self._typed(), cell=new_panel_cell(), look=True)
+        request = self._prepared(written(text), self._typed(text), cell=new_panel_cell(), look=True)
         run = self.session.dry_run(request)
         return run, "" if run.refusal is not None else self.session.as_sent(request)
 
@@ -270,8 +270,9 @@ class Chat:
             answering.start(self._over)
         self._tell("state", **self.state())
 
-    def _typed(self) -> dict[str, Any]:
-        """Return what a text that a person typed may name."""
+    def _typed(self, text: str) -> dict[str, Any]:
+        """Return what a text that a person typed may name; a model may see the files in it."""
+        self.session.access.typed(text)
         return {} if self._variables is None else {"values": self._variables()}
 
     def _prepared(
