@@ -16,6 +16,7 @@ from IPython.utils.capture import capture_output
 from markdown_it import MarkdownIt
 
 from agentcell import ImageAsset
+from agentcell.adapters.pricing import forget_price, set_price
 from agentcell.budget import Budget
 from agentcell.errors import BudgetExceeded, CellError, GenerationError, NoBackend, NotResumable
 from agentcell.imaging.backend import ImageBackend
@@ -33,6 +34,7 @@ from agentcell.imaging.hosted.states import Patience
 from agentcell.imaging.wish import GenerationWish, Kind
 from agentcell.messages import media_blocks
 from agentcell.testing import FakeModel
+from agentcell.testing.image_servers import OpenAIImagesServer
 from agentcell.testing.media_server import SIGNATURE, MediaServer
 from agentcell_magics import current_session, generate_cards
 from agentcell_magics.generate_options import command_of, generate_options
@@ -473,6 +475,29 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         return asked
 
     return typing
+
+
+def test_a_price_that_was_given_is_told_before_and_booked_after(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-q8Zp2WvX9mRt4Ls8Yb3")
+    drawing = png("navy", (1024, 1024))
+    with OpenAIImagesServer(pictures=(drawing,), previews=(png("grey"),)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        set_price("openai/gpt-image-2", per_image="0.05")
+        plan = Cell(shell, "%generate a fox -m openai/gpt-image-2 -n 2 --dry-run")
+        assert "about $0.10" in plan.text
+        assert server.requests == []
+        cell = Cell(shell, "%generate a fox -m openai/gpt-image-2 --format webp -o fox")
+
+        assert cell.error is None
+        assert len(server.requests) == 1
+    assert "WebP image, 1024 × 1024 px" in cell.text
+    assert "openai/gpt-image-2 · $0.05" in cell.text
+    assert current_session().cost.usd == Decimal("0.05")
+    forget_price("openai/gpt-image-2")
+    assert "sk-q8" not in cell.text
+    assert "openai/gpt-image-2.6-flare" in Cell(shell, "%generate models").text
 
 
 # -- with questions ------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from agentcell_magics.cells import (
     run_id,
     variables,
 )
-from agentcell_magics.generate_commands import became, run_generate_command
+from agentcell_magics.generate_commands import became, left_over, run_generate_command
 from agentcell_magics.generate_display import MakingDisplay
 from agentcell_magics.generate_options import GenerateOptions, command_of, generate_options
 from agentcell_magics.generate_prompt import Wished, wished
@@ -66,6 +66,7 @@ class GenerateMagics(Magics):
         self.typed = typed
         self._folder = folder
         self._shown: tuple[int, Any] = (0, None)
+        self._has_told = False
         formatter = getattr(shell.display_formatter, "ipython_display_formatter", None)
         if formatter is not None:
             formatter.for_type(Generation, self._show_once)
@@ -220,7 +221,9 @@ class GenerateMagics(Magics):
         prompt = wanted.wish.prompt
         if wanted.blocks or prompt != typed:
             show(cards.attachments(wanted.blocks, prompt if prompt != typed else ""))
-        for remark in wanted.remarks:
+        told = "" if self._has_told else left_over(self.session)
+        self._has_told = True
+        for remark in filter(None, (*wanted.remarks, told)):
             show(cards.line(remark))
 
     def _show_plan(self, wanted: Wished, plan: Plan) -> None:

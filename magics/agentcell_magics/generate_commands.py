@@ -62,6 +62,22 @@ def run_generate_command(session: Session, name: str, arguments: list[str]) -> N
         show(cards.rows("Who makes pictures and clips", _backends(session)))
 
 
+def left_over(session: Session) -> str:
+    """Return what is told once of jobs that an earlier kernel left; empty if there is none.
+
+    Parameters
+    ----------
+    session
+        Before its first generation.
+    """
+    count = sum(job.is_unfinished for job in session.generator.jobs())
+    if not count:
+        return ""
+    one = "One job of before is not finished: %generate jobs tells of it."
+    many = "{count} jobs of before are not finished: %generate jobs tells of them."
+    return say(one) if count == 1 else say(many, count=count)
+
+
 def became(session: Session, job_id: str, seconds: float) -> Stopped:
     """Return what a person is told who stopped the wait for a job: where it is, and its cost.
 
@@ -236,7 +252,7 @@ def _models(session: Session) -> Iterator[tuple[str, str]]:
 
 def _known(backend: ImageBackend) -> Iterator[str]:
     """Yield the models that a maker tells of; one that is a service is asked, which is free."""
-    yield from (f"{backend.name}/{model}" for model in getattr(backend, "known_models", ()))
+    yield from (f"{backend.name}/{model}" for model in backend.known_models)
     ask = getattr(backend, "models", None)
     if ask is None or not backend.is_at_hand():
         return
@@ -262,5 +278,5 @@ def makers(session: Session) -> tuple[str, ...]:
             backend = backends.named(name)
         except AgentcellError:  # of another package, and broken
             continue
-        found += [name, *(f"{name}/{model}" for model in getattr(backend, "known_models", ()))]
+        found += [name, *(f"{name}/{model}" for model in backend.known_models)]
     return tuple(found)

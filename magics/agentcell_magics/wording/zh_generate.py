@@ -47,6 +47,12 @@ ZH_GENERATE: Final[dict[str, str]] = {
     "No picture or clip was paid for here.": "这里还没有付费的图片或视频。",
     "Stopped: {names}.": "已停止：{names}。",
     "{job} is cancelled at {maker}.": "{job} 已在 {maker} 取消。",
+    "One job of before is not finished: %generate jobs tells of it.": (
+        "之前有一个任务尚未完成：用 %generate jobs 查看。"
+    ),
+    "{count} jobs of before are not finished: %generate jobs tells of them.": (
+        "之前有 {count} 个任务尚未完成：用 %generate jobs 查看。"
+    ),
     "written down, not sent": "已登记，未发送",
     "sent, no answer came": "已发送，没有收到答复",
     "its service has it": "服务方正在处理",

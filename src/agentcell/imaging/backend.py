@@ -27,6 +27,9 @@ class ImageBackend:
     kinds: ClassVar[frozenset[Kind]] = frozenset({"image"})
     """What it makes."""
 
+    known_models: ClassVar[tuple[str, ...]] = ()
+    """Models that it is known to have, for lists and Tab; others may be named too."""
+
     is_free: ClassVar[bool] = False
     """Whether it costs nothing, whatever is asked."""
 

@@ -37,6 +37,10 @@ class GeminiMedia(ImageBackend):
     """
 
     name = "gemini"
+    known_models = (
+        *("gemini-nano-banana-2.1", "gemini-3-pro-image"),
+        *("gemini-omni-1.2-flash", "gemini-omni-1.1-flash"),
+    )
     kinds: ClassVar[frozenset[Kind]] = frozenset({"image", "video"})
     can_resume = True
 

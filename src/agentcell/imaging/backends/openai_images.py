@@ -80,6 +80,10 @@ class OpenAIImages(ImageBackend):
     """
 
     name = "openai"
+    known_models = (
+        *("gpt-image-2.6-sunburst", "gpt-image-2.6-flare", "gpt-image-2.5-sunburst"),
+        *("gpt-image-2.5-flare", "gpt-image-2", "chatgpt-image-latest"),
+    )
 
     def __init__(
         self,
