@@ -22,6 +22,7 @@ from agentcell import (
     ModelCapabilities,
     ModelResponseType,
     OpenAIModel,
+    RecordingModel,
     Session,
 )
 from agentcell.adapters.remote import RemoteModel
@@ -263,6 +264,22 @@ def test_how_closely_it_was_looked_at_is_kept_with_the_turn(work: Path) -> None:
         if isinstance(block, MediaMessageBlock)
     ]
     assert [block.asset.detail for block in blocks] == ["high"]
+
+
+def test_a_look_is_recorded_and_replayed_without_the_service() -> None:
+    def session() -> Session:
+        made = Session()
+        made.image_tools = VIEWS
+        return made
+
+    with ChatServer(Reply(calls=(looking(),)), "A strip.") as server:
+        model = LegacyOpenAIModel("scripted-model", "key", server.url)
+        with_file = RecordingModel(model, "look.jsonl", "record")
+        assert session().ask("Look.", model=with_file) == "A strip."
+        url = server.url
+
+    replayed = RecordingModel(LegacyOpenAIModel("scripted-model", "", url), "look.jsonl", "replay")
+    assert session().ask("Look.", model=replayed) == "A strip."
 
 
 # -- gates of a session

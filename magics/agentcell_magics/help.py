@@ -11,8 +11,8 @@ AGENT_HELP = f"""Ask a model about what this cell says and attaches.
 
 {{name}} stands for a variable, or for an attachment given on the line; all else stays as typed,
 and {{{{name}}}} is the way to write the braces themselves. @path attaches the image or PDF that is
-there, as in @receipts/a.png or @"my photo.png"; between backticks it stays as typed. Later cells
-go on from this one; running a cell again replaces its answer. What options say here is preset by
+there, as in @receipts/a.png or @"my photo.png", and so does [IMAGE:path] an image; between
+backticks it stays as typed. Later cells go on from this one; running a cell again replaces its answer. What options say here is preset by
 %config AgentMagics, and else by the environment (AGENTCELL_MODEL, AGENTCELL_DETAIL, …).
 
 Options
@@ -32,7 +32,9 @@ What -T names is looked up when the cell runs: lookup, shop.lookup, files (all t
 McpServer), files.search. Functions run unasked. Before a tool of a server runs, or one made with
 @tool(needs_approval=True), you are asked. --approve ask asks before every call; run (or: always)
 approves all of them, refuse (or: never) approves none. Where nobody can be asked, as with --async
-or in a test run, such a call is refused, and the model is told.
+or in a test run, such a call is refused, and the model is told. view_image, image_generation,
+delegate_create_image and delegate_create_video are there without anybody writing them; the first
+two when %agent images has opened their gates, and then they go with every question.
 
     %agent                    what is asked, what is attached, what it cost so far
     %agent model NAME         ask this model from now on, for example openai/gpt-4.1 or local
