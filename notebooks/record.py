@@ -8,6 +8,7 @@ notebook itself.
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 from agentcell.adapters.recording import Recording
 from agentcell.checking import record
 from agentcell.imaging.drawing import Plan, drawn, signed
-from agentcell.testing import Call, ChatServer, MediaServer, ResponsesServer
+from agentcell.testing import Call, ChatServer, MediaServer, Reply, Request, ResponsesServer
 
 HERE = Path(__file__).parent
 
@@ -99,6 +100,7 @@ def pictures(stack: ExitStack) -> Mapping[str, str]:
         *("queued", "running", "success"),
         request_id="req-2",
         files=[media.file("waves.webm", (HERE.parent / "tests/data/tiny.webm").read_bytes())],
+        thumbnails=[media.file("waves.png", _drawing("waves", 5))],
         model="seedance-1-0-pro-fast-251015",
         cost=0.13,
     )
@@ -107,6 +109,30 @@ def pictures(stack: ExitStack) -> Mapping[str, str]:
         "AGENTCELL_MEDIA_URL": media.url,
         "AGENTCELL_MEDIA_TOKEN": token,
     }
+
+
+def prompts_graphs_batches(stack: ExitStack) -> Mapping[str, str]:
+    """Start the model of ``09_…``; return what leads to it."""
+    bookings = {
+        "Taxi": '{"account": "travel", "amount": 18.2}',
+        "Lunch": '{"account": "meals", "amount": 64.0}',
+        "train": '{"account": "travel", "amount": 89.9}',
+        "paper": '{"account": "office", "amount": 12.5}',
+    }
+
+    def booked(request: Request) -> Reply:  # rows are asked about in any order
+        asked = json.dumps(request.body)
+        return Reply(next(said for word, said in bookings.items() if word in asked))
+
+    server = ResponsesServer(
+        Reply("**27.95** was paid ", "at Green Valley Market."),
+        Reply(calls=[Call("booked", '{"shop": "Green Valley Market"}', id="call_1")]),
+        Reply("Yes: 27.95 is booked ", "for Green Valley Market."),
+        Reply('{"shop": "Green Valley Market", "total": "27.95 USD"}'),
+        Reply('{"verdict": "Yes: 27.95 USD is within the 30 dollars for a meal."}'),
+        booked,
+    )
+    return {"OPENAI_BASE_URL": stack.enter_context(server).url}
 
 
 def _drawing(prompt: str, seed: int) -> bytes:
@@ -121,6 +147,7 @@ def _drawing(prompt: str, seed: int) -> bytes:
 SERVICES = {
     "04_tools_and_structured_output": tools_and_structured_output,
     "07_pictures": pictures,
+    "09_prompts_graphs_batches": prompts_graphs_batches,
 }
 
 
