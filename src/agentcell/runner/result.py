@@ -17,7 +17,7 @@ from agentcell.adapters.events import (
 from agentcell.agents.exchange import ToolFinished, ToolStarted
 from agentcell.errors import AgentError
 from agentcell.runner.timeline import timeline
-from agentcell.safe_text import plain, safe_markdown
+from agentcell.safe_text import as_html, plain, safe_markdown
 
 StopReason: TypeAlias = Literal["completed", "failed", "cancelled", "max_iterations", "budget"]
 """Why a run ended; only ``completed`` is a success."""
@@ -84,20 +84,19 @@ class RunResult(dict[str, Any]):
         short = said if len(said) <= 80 else f"{said[:80]}…"  # noqa: PLR2004
         return f"RunResult({self['stop_reason']!r}, {len(self['messages'])} messages, {short!r})"
 
+    def _repr_pretty_(self, printer: Any, cycle: object) -> None:
+        # IPython prefers its own way to print a dict to the bundle's text.
+        printer.text("RunResult(…)" if cycle else self._repr_mimebundle_()["text/plain"])
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         shown = timeline(self.records)
         if said := self["content"]:
             shown["text/markdown"] += f"\n\n{safe_markdown(said)}"
             shown["text/plain"] += f"\n\n{plain(said)}"
-            shown["text/html"] += timeline_answer(said)
+            shown["text/html"] += (
+                f'<div dir="auto" style="white-space:pre-wrap">{as_html(said)}</div>'
+            )
         return shown
-
-
-def timeline_answer(said: str) -> str:
-    """Return an answer for the HTML below a timeline: text, its line ends kept."""
-    from agentcell.safe_text import as_html
-
-    return f'<div dir="auto" style="white-space:pre-wrap">{as_html(said)}</div>'
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from agentcell.agents.acting import Approve
 from agentcell.agents.tools import named_tools
 from agentcell.budget import Budget
 from agentcell.errors import AgentError, Unsupported
+from agentcell.loop import LOOP
 from agentcell.messages import Message
 from agentcell.runner.llm_call import ModelCall
 from agentcell.runner.own_call import asking, nobody
@@ -160,6 +161,26 @@ class AgentRunner:
                     result = event.result
         assert result is not None  # noqa: S101 (a run's last event is its end)
         return result
+
+    def call_sync(
+        self, messages: Sequence[Message] | str, model: str | None = None, **options: Any
+    ) -> RunResult:
+        """Like `call`, for code without a loop, and for cells that can be interrupted.
+
+        Today's kernels do not interrupt an ``await`` at the top of a cell; this they do, and the
+        run's trace then ends as ``cancelled``.
+
+        Parameters
+        ----------
+        messages, model, options
+            As for `call`.
+
+        Raises
+        ------
+        AgentcellError
+            As for `call`.
+        """
+        return LOOP.run(self.call(messages, model, **options))
 
     def run(  # noqa: PLR0913 (see `call`)
         self,
