@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 from agentcell.errors import DownloadError
 from agentcell.imaging import addresses
-from agentcell.imaging.download import Downloader, DownloadLimits
+from agentcell.imaging.download import Downloader
+from agentcell.imaging.download_limits import DownloadLimits
 from agentcell.imaging.media_type import media_type
 from agentcell.imaging.placing import Part, part_of, safe_id
 from agentcell.loop import LOOP

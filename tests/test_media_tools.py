@@ -31,7 +31,7 @@ from agentcell.errors import (
     ToolError,
 )
 from agentcell.imaging import media_arguments
-from agentcell.imaging.download import DownloadLimits
+from agentcell.imaging.download_limits import DownloadLimits
 from agentcell.imaging.hosted.backend import HostedMediaBackend
 from agentcell.imaging.hosted.service import MediaService
 from agentcell.imaging.hosted.states import Patience

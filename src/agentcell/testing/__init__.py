@@ -18,7 +18,8 @@ from agentcell.testing.fake_model import Asked, FakeModel
 from agentcell.testing.gemini_server import GeminiServer
 from agentcell.testing.image_conformance import check_image_backend
 from agentcell.testing.image_servers import GeminiMediaServer, OpenAIImagesServer
-from agentcell.testing.media_server import MediaFile, MediaJob, MediaServer
+from agentcell.testing.media_files import MediaFile
+from agentcell.testing.media_server import MediaJob, MediaServer
 from agentcell.testing.openai_servers import ChatServer, ResponsesServer
 from agentcell.testing.ports import SilentPort, unused_url
 from agentcell.testing.provider_server import ProviderServer

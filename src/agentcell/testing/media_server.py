@@ -16,9 +16,9 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias
 
-from agentcell.testing.playing import Handler
+from agentcell.testing.media_files import MediaFile, MediaHandler
 from agentcell.testing.provider_server import ProviderServer
 from agentcell.testing.replies import Reply, Request, Script
 
@@ -35,24 +35,7 @@ PNG = bytes.fromhex(
 )
 """A picture of one pixel."""
 
-_CHUNK = 65_536
 _LONG_POLL = 0.02
-
-
-@dataclass(slots=True, kw_only=True)
-class MediaFile:
-    """One file that the service gives out; see `MediaServer.file`."""
-
-    name: str
-    data: bytes = field(repr=False)
-    content_type: str = "application/octet-stream"
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    cut: int | None = None
-    stall: int | None = None
-    has_length: bool = True
-    is_endless: bool = False
-    asked: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,51 +69,6 @@ class MediaJob:
         return {**said, "media": media, **self.fields}
 
 
-class _MediaHandler(Handler):
-    """One connection: files are played here, all else by the protocol's server."""
-
-    def do_GET(self) -> None:  # noqa: N802 (its name upstream)
-        """Give a file out, or answer a question about a job."""
-        server = cast("MediaServer", self.server_ref)
-        file = server.shelf.get(self.path.partition("?")[0].removeprefix("/files/"))
-        if file is None or not self.path.startswith("/files/"):
-            super().do_GET()
-            return
-        file.asked += 1
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        server.file_requests.append(Request("GET", self.path, headers, None, 0))
-        try:
-            self._give(file)
-        except OSError:
-            self.close_connection = True
-            if not server.closing.is_set():
-                server.hung_up()
-
-    def _give(self, file: MediaFile) -> None:
-        self.send_response(file.status)
-        self.send_header("content-type", file.content_type)
-        for name, value in file.headers.items():
-            self.send_header(name, value)
-        has_length = file.has_length and not file.is_endless
-        if has_length and "content-length" not in file.headers:
-            self.send_header("content-length", str(len(file.data)))
-        elif not has_length:
-            self.send_header("connection", "close")
-            self.close_connection = True
-        self.end_headers()
-        ends = [end for end in (file.cut, file.stall) if end is not None]
-        data = memoryview(file.data)[: min(ends, default=len(file.data))]
-        for start in range(0, len(data), _CHUNK):
-            self.wfile.write(data[start : start + _CHUNK])
-        while file.is_endless:
-            self.wfile.write(file.data[:_CHUNK])
-        if file.stall is not None:
-            self.wfile.flush()
-            self._wait(None)
-        if file.cut is not None:
-            self.close_connection = True
-
-
 class MediaServer(ProviderServer):
     """The hosted media service.
 
@@ -156,7 +94,7 @@ class MediaServer(ProviderServer):
         What the list of models answers.
     """
 
-    handler = _MediaHandler
+    handler = MediaHandler
 
     def __init__(self, *, token: str = "", takes_cancel: bool = True) -> None:
         super().__init__(key=token)

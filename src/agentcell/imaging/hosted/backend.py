@@ -13,7 +13,8 @@ from agentcell.adapters.connection import Timeouts
 from agentcell.assets.encoded import decode_text
 from agentcell.errors import AttachmentError, GenerationFailed
 from agentcell.imaging.backend import ImageBackend
-from agentcell.imaging.download import Downloader, DownloadLimits
+from agentcell.imaging.download import Downloader
+from agentcell.imaging.download_limits import DownloadLimits
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, Progressed
 from agentcell.imaging.hosted import encode, endings
 from agentcell.imaging.hosted.answers import Item, Snapshot
