@@ -36,6 +36,7 @@ from agentcell.errors import (
     ServiceError,
     Stopped,
 )
+from agentcell.loop import LOOP
 from agentcell.testing import ChatServer, FakeModel, Reply, failure
 from batch_kit import Rows, agent, answers, refused, rows
 
@@ -419,9 +420,9 @@ def test_no_row_is_sent_that_would_pass_the_budget(server: ChatServer) -> None:
 def test_a_budget_needs_a_price(server: ChatServer) -> None:
     model = LegacyOpenAIModel("m", api_key="sk-a", base_url=server.url)
 
-    result = agent(server, model=model).map(rows(3), budget="2.00 usd")
+    with pytest.raises(BudgetExceeded, match="is not known"):
+        agent(server, model=model).map(rows(3), budget="2.00 usd")
 
-    assert all(isinstance(one.error, BudgetExceeded) for one in result)
     assert server.requests == []
 
 
@@ -620,6 +621,30 @@ def test_no_key_stands_in_an_error_of_a_row(server: ChatServer) -> None:
     result = agent(server, model=model).map(rows(2))
 
     assert KEY not in f"{list(result)} {result.frame().to_csv()} {result.failed[0]}"
+
+
+def test_a_result_can_be_pickled(server: ChatServer) -> None:
+    result = agent(server).map([*rows(2), {"n": print}])
+
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301 (made here)
+
+    assert list(again)[:2] == answers(2)
+    assert again.usage == result.usage
+    with pytest.raises(BatchError, match="knows no way to ask again"):
+        again.retry()
+
+
+def test_a_batch_on_our_own_loop_is_refused_and_does_not_hang(server: ChatServer) -> None:
+    async def inside() -> None:
+        agent(server).map(rows(2))
+
+    with pytest.raises(BatchError, match="on the loop"):
+        LOOP.run(inside())
+
+
+def test_imap_is_not_for_a_providers_batch_service(server: ChatServer) -> None:
+    with pytest.raises(BatchError, match="use map"):
+        next(agent(server).imap(rows(2), "provider"))  # type: ignore[arg-type]
 
 
 class Elsewhere(Executor):

@@ -192,6 +192,18 @@ def test_a_killed_worker_loses_no_row(workers: tuple[Executor, Callable[[], list
 # -- a pool alone --------------------------------------------------------------------------------
 
 
+def test_a_worker_takes_the_key_of_its_own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-of-the-environment-012345"
+    with ChatServer(Rows(), key=key) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(2, mp_context=context) as pool:
+            result = agent(server, model=LegacyOpenAIModel("m")).map(rows(4), pool)
+
+    assert list(result) == answers(4)
+
+
 def test_a_row_that_kills_its_worker_each_time_is_an_error_and_no_other_is() -> None:
     context = multiprocessing.get_context("spawn")
     with ChatServer(Rows()) as server:

@@ -103,6 +103,10 @@ class LoopThread:
                 self._loop = loop
             return self._loop
 
+    def is_here(self) -> bool:
+        """Whether the caller runs on the loop's own thread, which must never wait."""
+        return threading.current_thread() is self._thread
+
     def close(self) -> None:
         """Stop the loop and its thread; a later use starts them anew."""
         with self._lock:
@@ -124,7 +128,7 @@ class LoopThread:
         RuntimeError
             If called from the loop itself, where it would wait for ever: use `await` there.
         """
-        if threading.current_thread() is self._thread:
+        if self.is_here():
             work.close()
             raise RuntimeError("this runs on agentcell's own loop already: use await instead")
 
@@ -141,7 +145,7 @@ class LoopThread:
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
         """Yield what `items` yields. Closing the iterator early cancels and closes `items`."""
-        if threading.current_thread() is self._thread:
+        if self.is_here():
             raise RuntimeError("this runs on agentcell's own loop already: use async for instead")
 
         return self._items(items)

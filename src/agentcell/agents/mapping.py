@@ -48,8 +48,8 @@ class MapsRows:
         ------
         BatchStopped
             If it is interrupted; its ``result`` holds what came until then.
-        BatchError, BudgetExceeded, KeyMissing
-            Before anything is sent.
+        BatchError, KeyMissing
+            Before anything is sent; `BudgetExceeded` if there is a budget and no known price.
         """
         plan = Plan.of(executor, options)
         return run_batch(AgentWork(self, plan.settings), rows, plan)

@@ -71,7 +71,7 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).expanduser()
         self._lock = threading.Lock()
         self._at: dict[bytes, array[int]] = {}
         self._jobs: list[dict[str, Any]] = []

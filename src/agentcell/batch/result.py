@@ -108,6 +108,9 @@ class BatchResult(Sequence[Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_again": None}  # what asks again stays with the model's key
+
     @overload
     def __getitem__(self, index: int) -> Any: ...
     @overload

@@ -22,7 +22,8 @@ from agentcell.batch.result import BatchResult, RowError
 from agentcell.batch.rows import Rows, rows_of
 from agentcell.batch.spending import Cap, Tally
 from agentcell.batch.work import Work
-from agentcell.errors import BatchStopped, Stopped
+from agentcell.errors import BatchError, BatchStopped, Stopped
+from agentcell.loop import LOOP
 
 _ROOM = 2
 """Rows that may be handed over for each worker: one under way, one that waits."""
@@ -50,6 +51,7 @@ def run_batch(work: Work, rows: Any, plan: Plan) -> BatchResult:
     BatchError, BudgetExceeded, KeyMissing
         Before anything is sent.
     """
+    _check_thread()
     found = rows_of(rows)
     if plan.executor == "provider":
         from agentcell.batch.provider_run import run_at_provider
@@ -95,6 +97,12 @@ def iterate_batch(work: Work, rows: Any, plan: Plan) -> Iterator[Outcome]:
     work, rows, plan
         See `run_batch`.
     """
+    _check_thread()
+    if plan.executor == "provider":
+        raise BatchError(
+            "A provider's batch service answers all rows at once; imap gives them one by one.",
+            fix="use map, or another executor.",
+        )
     found = rows_of(rows)
     with ExitStack() as stack:
         engine = _engine(work, found, plan, stack, ordered=plan.ordered)
@@ -107,6 +115,14 @@ def iterate_batch(work: Work, rows: Any, plan: Plan) -> Iterator[Outcome]:
             if plan.on_row is not None:
                 plan.on_row(outcome)
             yield outcome
+
+
+def _check_thread() -> None:
+    if LOOP.is_here():
+        raise BatchError(
+            "A batch cannot be waited for on the loop that its own requests run on.",
+            fix="call it from a plain function, or by asyncio.to_thread(agent.map, rows).",
+        )
 
 
 def _engine(work: Work, rows: Rows, plan: Plan, stack: ExitStack, *, ordered: bool) -> Engine:
@@ -151,7 +167,9 @@ def cap_of(work: Work, plan: Plan, journal: Journal | None) -> Cap | None:
         return None
     before = Tally(work.model)
     spent = before.add(journal.spent_calls() if journal is not None else ())
-    return Cap(budget, spent.usd, work.model)
+    cap = Cap(budget, spent.usd, work.model)
+    cap.check()
+    return cap
 
 
 def find_key(model: Any) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.pricing import cost
 from agentcell.adapters.recording import RecordingModel
@@ -16,6 +17,7 @@ from agentcell.budget import Budget, dollars, foreseen
 from agentcell.errors import BudgetExceeded
 
 _NOTHING = Decimal(0)
+_ONE_OF_EACH = Usage(input_tokens=1, output_tokens=1)
 
 
 class Tally:
@@ -75,6 +77,20 @@ class Cap:
     model: Any
     reserved: Decimal = _NOTHING
 
+    def check(self) -> None:
+        """Refuse a batch whose cost nobody knows.
+
+        Raises
+        ------
+        BudgetExceeded
+            If that is so.
+        """
+        if not isinstance(self.model, Model):
+            raise self._unknown(type(self.model).__name__)
+        is_replay = isinstance(self.model, RecordingModel) and self.model.mode == "replay"
+        if not is_replay and cost(self.model, _ONE_OF_EACH) is None:
+            raise self._unknown(self.model.name)
+
     def expected(self, asked: Asked) -> Decimal:
         """Return what a row is expected to cost.
 
@@ -84,8 +100,6 @@ class Cap:
             If nobody knows what the model costs.
         """
         messages, tools, settings = asked.messages, asked.tools, asked.settings
-        if not isinstance(self.model, Model):
-            raise self._unknown(type(self.model).__name__)
         if isinstance(self.model, RecordingModel) and self.model.is_answered(
             messages, tools, settings
         ):
