@@ -725,6 +725,7 @@ def test_a_result_is_a_timeline_in_a_notebook() -> None:
     assert "<script" not in shown["text/html"] + shown["text/markdown"]
     assert "<img" not in shown["text/html"] + shown["text/markdown"]
     assert "**bold**" in shown["text/markdown"]
+    assert "<strong>bold</strong>" in shown["text/html"]
     assert repr(result).startswith("RunResult('completed', 4 messages, 'See")
 
 

@@ -16,8 +16,9 @@ from agentcell.adapters.events import (
 )
 from agentcell.agents.exchange import ToolFinished, ToolStarted
 from agentcell.errors import AgentError
+from agentcell.history.export_html import as_page
 from agentcell.runner.timeline import timeline
-from agentcell.safe_text import as_html, plain, safe_markdown
+from agentcell.safe_text import plain, safe_markdown
 
 StopReason: TypeAlias = Literal["completed", "failed", "cancelled", "max_iterations", "budget"]
 """Why a run ended; only ``completed`` is a success."""
@@ -93,9 +94,7 @@ class RunResult(dict[str, Any]):
         if said := self["content"]:
             shown["text/markdown"] += f"\n\n{safe_markdown(said)}"
             shown["text/plain"] += f"\n\n{plain(said)}"
-            shown["text/html"] += (
-                f'<div dir="auto" style="white-space:pre-wrap">{as_html(said)}</div>'
-            )
+            shown["text/html"] += f'<div dir="auto">{as_page(said)}</div>'
         return shown
 
 
