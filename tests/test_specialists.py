@@ -23,6 +23,7 @@ from agentcell.errors import (
     NoBackend,
     ToolError,
 )
+from agentcell.imaging.backends.gemini import GeminiMedia
 from agentcell.imaging.hosted.backend import HostedMediaBackend
 from agentcell.imaging.hosted.states import Patience
 from agentcell.imaging.media_tools import build_media_tools
@@ -35,7 +36,7 @@ from agentcell.imaging.specialists import (
 )
 from agentcell.imaging.view import view_image_tool
 from agentcell.messages import MediaMessageBlock, ToolCall
-from agentcell.testing import Call, FakeModel, MediaServer
+from agentcell.testing import Call, FakeModel, GeminiMediaServer, MediaServer
 from agentcell_magics import current_session
 from media import png
 
@@ -353,6 +354,27 @@ def test_without_a_media_service_a_picture_comes_from_whoever_is_set_up(
     assert (root / "fox.png").is_file()
     with pytest.raises(NoBackend, match="AGENTCELL_MEDIA_URL"):
         session.own_tool("delegate_create_video")
+    with pytest.raises(NoBackend, match="AGENTCELL_MEDIA_URL"):
+        session.own_tool("media_list_models")
+
+
+def test_without_a_media_service_a_clip_does_too(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filmed = Call("video_generation", '{"prompt": "a fox runs", "duration_seconds": 4}')
+    monkeypatch.setenv("AGENTCELL_VIDEO_MODEL", "gemini")
+    with GeminiMediaServer(states=("completed",)) as server:
+        session = Session(FakeModel(filmed, filmed, "A clip."))
+        session.generator.backends.add(GeminiMedia(api_key="g-1", base_url=server.url))
+        delegate = session.own_tool("delegate_create_video")
+        assert delegate is not None
+        assert delegate.needs_approval
+
+        content = str(call(delegate, ToolCall("1", delegate.name, {"prompt": "A fox runs."})))
+
+        assert len(server.interactions) == 1
+    assert "saved: generated-media/" in content
+    assert [path.suffix for path in (root / "generated-media").iterdir()] == [".mp4"]
 
 
 def test_a_session_has_no_tool_of_another_name(root: Path) -> None:

@@ -18,7 +18,9 @@ from agentcell.errors import (
     ToolError,
 )
 
-BILLED = frozenset(("media_generate_image", "media_generate_video", "image_generation"))
+BILLED = frozenset(
+    ("media_generate_image", "media_generate_video", "image_generation", "video_generation")
+)
 """Tools of this package that cost money."""
 
 _NOTHING_SENT = (AttachmentError, BudgetExceeded, GenerationError, Stopped, ToolError)

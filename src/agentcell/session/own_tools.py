@@ -51,6 +51,7 @@ class OwnTools(Preparing):
         return self._specialist(name, model) if name in DELEGATIONS else None
 
     def _specialist(self, name: str, model: Model | str | None) -> Tool:
+        from agentcell.imaging.clip_tool import clip_tool
         from agentcell.imaging.executor import image_generation_tool
         from agentcell.imaging.specialists import SPECIALISTS, VIDEO_SPECIALIST, delegation_tools
         from agentcell.imaging.view import view_image_tool
@@ -58,12 +59,14 @@ class OwnTools(Preparing):
 
         one: Specialist = next(one for one in SPECIALISTS if one.tool_name == name)
         makers = self._media()
-        if not makers and one is not VIDEO_SPECIALIST:
+        if not makers and one is VIDEO_SPECIALIST:
+            makers = [clip_tool(self)]
+        elif not makers:
             opened = ImageToolConfig(image_generation_enabled=True)
             makers = [image_generation_tool(self, opened)]
         views = view_image_tool(self, ImageToolConfig(image_view_enabled=True))
         asked = MeteredModel(self._asked_model(model), self._ledger, budget=lambda: self.budget)
-        return delegation_tools(asked, [*_needed(makers, name), views], specialists=[one])[0]
+        return delegation_tools(asked, [*makers, views], specialists=[one])[0]
 
     def _media(self) -> list[Tool]:
         """Return the tools of the media service; none where none is set up."""

@@ -1,0 +1,94 @@
+"""What a specialist wants filmed → a clip in the workspace, and its path as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentcell.agents.signature import Arguments
+from agentcell.agents.tools import Tool
+from agentcell.errors import GenerationError
+from agentcell.imaging.events import Generated
+from agentcell.imaging.executor import told
+from agentcell.imaging.wish import MOST_SECONDS, GenerationWish
+
+if TYPE_CHECKING:
+    from agentcell.assets.asset import ImageAsset
+    from agentcell.imaging.executor import HasGenerator
+
+NAME = "video_generation"
+
+_PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "prompt": {"type": "string", "description": "What is to be seen, and how it moves."},
+        "input_image_path": {
+            "type": "string",
+            "description": "The first frame: a local image that lies in the workspace or an"
+            " approved folder, was made in this session, or is named by the user.",
+        },
+        "duration_seconds": {"type": "integer", "minimum": 1, "maximum": MOST_SECONDS},
+        "aspect_ratio": {"type": "string", "description": "Such as 16:9, 1:1 or 9:16."},
+    },
+    "required": ["prompt"],
+}
+
+
+def clip_tool(session: HasGenerator) -> Tool:
+    """Return the tool by which a specialist makes a clip, whoever is set up to make it.
+
+    Parameters
+    ----------
+    session
+        Whose ledger, budget and rules about files hold.
+
+    Returns
+    -------
+    Tool
+        A person must allow each call, unless what makes the clip costs nothing.
+
+    Raises
+    ------
+    NoBackend
+        If nobody is set up who makes clips.
+    """
+    backend = session.generator.backend_for(GenerationWish(prompt="anything", kind="video"))
+
+    async def video_generation(
+        prompt: str,
+        input_image_path: str = "",
+        duration_seconds: int | None = None,
+        aspect_ratio: str = "",
+    ) -> str:
+        reference: tuple[ImageAsset, ...] = ()
+        if input_image_path:
+            reference = (session.access.image(input_image_path, asked_by="model"),)
+        wish = GenerationWish(
+            kind="video",
+            prompt=prompt,
+            references=reference,
+            seconds=duration_seconds,
+            aspect=aspect_ratio,
+        )
+        async for event in session.generator.stream(wish, asked_by="model"):
+            if isinstance(event, Generated):
+                root = session.access.root
+                posters = [one.poster for one in event.generation.artifacts if one.poster]
+                shown = [f"a still picture of it: {_short(one, root)}" for one in posters]
+                return "\n".join([told(event.generation, root), *shown])
+        raise GenerationError("The maker of clips came to no end.", fix="ask the person.")
+
+    return Tool(
+        name=NAME,
+        description="Make a short video clip from a description, or from its first frame, and"
+        " save it; returns its path. It takes minutes and costs money: call it once, and never"
+        " again by yourself after an error.",
+        parameters=_PARAMETERS,
+        function=video_generation,
+        arguments=Arguments(video_generation, []),
+        needs_approval=not backend.is_free,
+    )
+
+
+def _short(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
