@@ -1066,6 +1066,50 @@ def test_the_whole_way_in_one_call(session: Session, tmp_path: Path) -> None:
         session.generate("a boat", model="procedural", sise="3x3")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": 5},
+        {"size": 1024},
+        {"aspect": (16, 9)},
+        {"negative": b"x"},
+        {"references": "a path that is none.png"},
+        {"references": [3]},
+        {"references": {"a": 1}},
+        {"mask": "x.png"},
+        {"mask": ["a", "b"]},
+        {"count": True},
+        {"seed": 2**63},
+        {"seed": 1.5},
+        {"quality": "best"},
+        {"format": "gif"},
+        {"kind": "sound"},
+        {"seconds": 5},
+        {"prompt": "half a character \ud83d"},
+        {"prompt": "nothing \0"},
+        {"prompt": " \n "},
+    ],
+)
+def test_what_means_nothing_is_an_error_with_words_and_nothing_is_sent(
+    session: Session, options: dict[str, Any]
+) -> None:
+    backend = ScriptedBackend()
+    using(session, backend)
+    wanted = {"prompt": "a fox", "model": "scripted", **options}
+
+    with pytest.raises((GenerationError, AttachmentError, FieldError)):
+        session.generate(**wanted)
+
+    assert backend.asked == []
+    assert session.generator.jobs() == ()
+
+
+def test_what_is_left_out_may_be_none(session: Session) -> None:
+    using(session, ScriptedBackend())
+
+    assert session.generate("a fox", model="scripted", references=None, mask=None, seed=None)
+
+
 def test_openai_through_the_session(session: Session) -> None:
     with OpenAIImagesServer(pictures=(picture("green"),)) as server:
         server.plan(Reply(usage=(10, 4160)))

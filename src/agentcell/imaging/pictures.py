@@ -40,7 +40,7 @@ def as_wish(prompt: str, options: Mapping[str, Any]) -> GenerationWish:
                 f"A generation has no option {name!r}; it has {', '.join(known)}.",
                 fix=f"did you mean {near[0]}?" if near else "leave it out.",
             )
-    given = dict(options)
+    given = {name: value for name, value in options.items() if value is not None}
     parents = list(given.pop("parents", ()))
     for value in _each(given.get("references", ())):
         if isinstance(value, Generation):
@@ -49,7 +49,7 @@ def as_wish(prompt: str, options: Mapping[str, Any]) -> GenerationWish:
         given["references"] = tuple(
             one for value in _each(given["references"]) for one in images(value, "references")
         )
-    if given.get("mask") is not None:
+    if "mask" in given:
         found = images(given["mask"], "mask")
         if len(found) != 1:
             raise GenerationError(f"{len(found)} masks were given.", fix="give one.")

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import GenerationError
+from agentcell.safe_text import unsendable
 
 Kind: TypeAlias = Literal["image", "video"]
 ImageFormat: TypeAlias = Literal["png", "webp", "jpeg"]
@@ -81,6 +82,7 @@ class GenerationWish:
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise GenerationError("A prompt is required.", fix="say what is to be seen.")
+        self._check_types()
         if self.kind not in ("image", "video"):
             raise _wrong("kind", self.kind, "image or video")
         if self.format not in ("png", "webp", "jpeg"):
@@ -100,6 +102,19 @@ class GenerationWish:
         ):
             raise _wrong("duration", self.seconds, f"1 to {MOST_SECONDS} whole seconds")
         self._check_together()
+
+    def _check_types(self) -> None:
+        if fault := unsendable(self.prompt):
+            raise GenerationError(f"The prompt holds {fault}.", fix="type it anew.")
+        for name in ("model", "size", "quality", "aspect", "negative"):
+            if not isinstance(getattr(self, name), str):
+                raise _wrong(name, getattr(self, name), "a text")
+        if not isinstance(self.references, (tuple, list)):
+            raise _wrong("references", self.references, "a tuple of pictures")
+        object.__setattr__(self, "references", tuple(self.references))
+        for one in (*self.references, *(() if self.mask is None else (self.mask,))):
+            if not isinstance(one, ImageAsset):
+                raise _wrong("a reference or the mask", one, "an ImageAsset")
 
     def _check_together(self) -> None:
         if self.kind == "image" and (self.seconds is not None or self.aspect):
