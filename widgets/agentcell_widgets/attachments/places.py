@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from anywidget import AnyWidget
+
 from agentcell.assets.asset import MediaAsset, asset_from_path, asset_from_url
 from agentcell.assets.coerce import coerce
 from agentcell.assets.foreign import is_foreign
@@ -106,6 +108,8 @@ def names_of_pictures(values: Mapping[str, Any]) -> list[str]:
 def _could_be(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return bool(value) and len(value) < MOST_NAMES and _could_be(value[0])
+    if isinstance(value, AnyWidget):  # a panel itself
+        return False
     return (
         isinstance(value, (MediaAsset, PurePath, bytes, bytearray))
         or is_foreign(value)

@@ -37,7 +37,7 @@ function windowedList(panel, { label, fetch, draw, choose }) {
   list.append(spacer);
   const rows = new Map();
   const nodes = new Map();
-  const asked = new Set();
+  const asked = new Map();
   let total = 0;
   let active = -1;
   let round = 0;
@@ -46,10 +46,13 @@ function windowedList(panel, { label, fetch, draw, choose }) {
   const firstShown = () => Math.floor(list.scrollTop / ROW);
   const idOf = (index) => `${panel.prefix}-${index}`;
 
-  const ask = async (piece) => {
+  const ask = (piece) => {
+    if (!asked.has(piece)) asked.set(piece, read(piece));
+    return asked.get(piece);
+  };
+
+  const read = async (piece) => {
     const mine = round;
-    if (asked.has(piece)) return;
-    asked.add(piece);
     try {
       const got = await fetch(piece * PIECE, PIECE);
       if (mine !== round) return;
@@ -284,7 +287,7 @@ function render({ model, el }) {
       forget.focus();
     };
     const marks = [...turn.marks, turn.state].filter(Boolean).map((mark) => make("span", "agentcell-mark", mark));
-    detail.replaceChildren(
+    const parts = [
       make("header", "agentcell-detail-head", make("h4", "", make("bdi", "", turn.name)), ...marks,
         make("span", "agentcell-row-when", whenOf(turn.at, language))),
       make("h5", "", t("Question")),
@@ -296,7 +299,8 @@ function render({ model, el }) {
       turn.error && turn.html ? make("p", "agentcell-wrong", turn.error) : null,
       make("p", "agentcell-quiet", turn.facts),
       make("div", "agentcell-detail-actions", restore, forget, really, cancel),
-    );
+    ];
+    detail.replaceChildren(...parts.filter(Boolean));
     detail.scrollTop = 0;
   }
 
