@@ -173,8 +173,9 @@ class GenerateMagics(Magics):
             if generation is None:
                 display.end("Stopped.")
                 raise self._became(display) from None
-        except BaseException:
-            display.end("Nothing was made.")
+        except BaseException as error:
+            is_over = getattr(error, "is_over", True)
+            display.end("Nothing was made." if is_over else "Nothing came yet.")
             raise
         assert generation is not None  # noqa: S101 (it comes last, or an error does)
         self._shown = id(generation), self._run_now()

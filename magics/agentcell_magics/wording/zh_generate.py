@@ -16,6 +16,7 @@ ZH_GENERATE: Final[dict[str, str]] = {
     ", {count} missing": "，缺少 {count} 个",
     "not finished": "尚未完成",
     "Nothing was made.": "没有生成任何内容。",
+    "Nothing came yet.": "还没有收到结果。",
     "Stopped.": "已停止。",
     "{count} pictures: {alt}": "{count} 张图片：{alt}",
     "As its maker put it": "服务方改写后的提示词",
