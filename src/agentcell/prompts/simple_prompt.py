@@ -16,14 +16,14 @@ from typing import Any, Literal, Self, TypeAlias
 from agentcell.assets.access import AccessPolicy
 from agentcell.assets.intake import local_path
 from agentcell.assets.wording import short
-from agentcell.card import card
 from agentcell.errors import PromptError, PromptWarning
+from agentcell.prompts.prompt_card import prompt_card
 from agentcell.prompts.prompt_disk import prompt_text, save_text
 from agentcell.prompts.prompt_file import read_prompt, write_prompt
 from agentcell.prompts.prompt_images import MAX_BYTES, MAX_IMAGES, ImageRules, image_parts
 from agentcell.prompts.prompt_messages import PromptMessages, check_places, filled_messages
 from agentcell.prompts.prompt_sections import Section
-from agentcell.prompts.prompt_slots import IMAGES, ImagePlace, filled, pieces, slots
+from agentcell.prompts.prompt_slots import IMAGES, ImagePlace, filled, slots
 from agentcell.prompts.prompt_values import slot_text
 from agentcell.prompts.template import near_miss
 
@@ -244,21 +244,7 @@ class SimplePrompt:
         return f"SimplePrompt({short(self.name)!r}, slots={list(self.slots)})"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        facts = [
-            ("Model", self.model or "not named here"),
-            *((name, str(value)) for name, value in self.settings.items()),
-            ("Slots", ", ".join(f"%{name}%" for name in self.slots) or "none"),
-            ("Images", "after the last user text, or where %images% stands"),
-        ]
-        if any(isinstance(one, ImagePlace) for _, text in self.sections for one in pieces(text)):
-            facts[-1] = ("Images", "where the text places them, else after the last user text")
-        if self.metadata:
-            facts.append(("Also in the front matter", ", ".join(self.metadata)))
-        return card(
-            f"Prompt {self.name}",
-            facts,
-            [(f"${role}$, {len(text):,} characters", text) for role, text in self.sections],
-        )
+        return prompt_card(self.name, self._file)
 
     # -- filled in
 
