@@ -5,6 +5,8 @@ import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import media
 from agentcell import Session
@@ -157,6 +159,49 @@ def test_an_image_of_more_pixels_than_fit_is_refused(policy: AccessPolicy, work:
     )
 
     assert "pixels" in refusal(policy, "bomb.png").problem
+
+
+def test_what_a_model_is_told_names_no_folder_of_this_machine(
+    policy: AccessPolicy, work: Path, tmp_path: Path
+) -> None:
+    (work / "odd.png").mkdir()
+    (work / "out.png").symlink_to(tmp_path / "shot.png")
+
+    for path in ("gone.png", "plot/gone.png", "a.pn", "odd.png", "out.png", "../a.png", "a.png/x"):
+        assert str(tmp_path) not in str(refusal(policy, path))
+    assert "did you mean 'a.png'?" in str(refusal(policy, "a.pn"))
+
+
+PARTS = st.sampled_from(
+    [
+        *("..", ".", "a.png", "b.png", "shot.png", "plots", "in", "out"),
+        *("~", "", "%2f", "..\\", " ", "\0"),
+    ]
+)
+
+
+@given(path=st.lists(PARTS, min_size=1, max_size=7).map("/".join), absolute=st.booleans())
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_whatever_a_model_asks_for_it_gets_nothing_from_outside(
+    policy: AccessPolicy, work: Path, path: str, *, absolute: bool
+) -> None:
+    for name, target in (("out", work.parent), ("in", work / "plots")):
+        if not (work / name).exists():
+            (work / name).symlink_to(target)
+    asked = f"{work}/{path}" if absolute else path
+
+    try:
+        found = policy.resolve(asked, asked_by="model")
+    except AttachmentError:
+        return
+
+    assert found.is_relative_to(work.resolve())
+    assert found.resolve() == found
+    assert found.is_file()
 
 
 # -- approved folders

@@ -157,8 +157,18 @@ class AccessPolicy:
             If it may not be read, is no regular file, or there is none. What lies outside is
             refused without saying whether it is there.
         """
-        found = self._allowed(path) if asked_by == "model" else canonical_path(local_path(path))
-        check_file(found, shown_path(path))
+        if asked_by == "person":
+            found = canonical_path(local_path(path))
+            check_file(found, shown_path(path))
+            return found
+        found = self._allowed(path)
+        try:
+            check_file(found, shown_path(path))
+        except AttachmentError as error:
+            if os.path.lexists(found):
+                raise
+            # A model is told no folder of this machine: what it is told may be recorded.
+            raise AttachmentError(f"There is no file {shown_path(path)}.", fix=error.fix) from None
         return found
 
     def image(self, path: str | os.PathLike[str], *, asked_by: Asker) -> ImageAsset:
