@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import TimeoutError as Late
 
 from axe import violations
 from chat_page import START, STREAMED, ChatPage
 from hostile import HOSTILE, LIES_BESIDE
-from labkit import Lab, OpenNotebook, use_theme, watch_external
+from labkit import SCREENSHOTS, Lab, OpenNotebook, use_theme, watch_external
 
 TALK = """
 ANSWER = '''Here it **is**, see [the shop](https://shop.example/a):
@@ -340,16 +343,27 @@ def classic(lab: Lab, browser: Browser) -> Iterator[Page]:
     page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
     yield page
+    page.screenshot(path=SCREENSHOTS / "chat-panel-notebook-7.png")
     assert asked == []
     context.close()
     lab.shut_down_kernels()
 
 
+def run(page: Page, index: int) -> None:
+    """Run a cell by its keys; the first that come while the page still builds itself are lost."""
+    cell = page.locator(".jp-Notebook .jp-Cell").nth(index)
+    for _ in range(10):
+        cell.locator(".cm-line").last.click()
+        page.keyboard.press("Control+Enter")
+        with contextlib.suppress(Late):
+            cell.locator(".jp-InputPrompt", has_text=re.compile(r"\*|\d")).wait_for(timeout=3_000)
+            return
+
+
 def test_in_notebook_7_it_asks_stops_while_a_cell_runs_and_inserts_a_cell(classic: Page) -> None:
     page = classic
     cells = page.locator(".jp-Notebook .jp-Cell")
-    cells.first.locator(".cm-content").click()
-    page.keyboard.press("Shift+Enter")
+    run(page, 0)
     panel = page.get_by_role("region", name="Chat")
     words = panel.get_by_label("Your question")
     words.wait_for(timeout=60_000)
@@ -362,10 +376,7 @@ def test_in_notebook_7_it_asks_stops_while_a_cell_runs_and_inserts_a_cell(classi
     expect(panel.locator(":scope > .agentcell-notice")).to_have_text("Inserted as a new cell.")
     expect(cells).to_have_count(3)
     expect(cells.nth(1)).to_contain_text("a very long line of code")
-    page.screenshot(path="out/screenshots/chat-panel-notebook-7.png")
-
-    cells.nth(2).locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
+    run(page, 2)
     expect(cells.nth(2).locator(".jp-InputPrompt")).to_contain_text("*")
     words.fill("While it runs?")
     words.press("Enter")

@@ -104,7 +104,7 @@ class ChatPanel(Panel):
 
     def state(self) -> Mapping[str, Any]:
         """Return what stands around the turns; see `Chat.state`."""
-        return {**self.chat.state(), "widget": self.model_id}
+        return self.chat.state()
 
     def followed(self) -> None:
         """Tell the views of the turns that changed, and of what stands around them."""
@@ -150,7 +150,12 @@ class ChatPanel(Panel):
 
     @handles("hello")
     def _greet(self, _: Message) -> Mapping[str, Any]:
-        return {**self.state(), "turns": self.chat.shown.turns(anew=True), "live": self.chat.live()}
+        return {
+            **self.state(),
+            "widget": self.model_id,  # to find the panel's cell by
+            "turns": self.chat.shown.turns(anew=True),
+            "live": self.chat.live(),
+        }
 
     @handles("submit")
     def _submit(self, message: Message) -> None:

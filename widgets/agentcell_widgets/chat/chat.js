@@ -214,7 +214,6 @@ function render({ model, el }) {
 
   function showState(told) {
     state = told;
-    transcript.widget = told.widget ?? "";
     conversations.replaceChildren(...told.conversations.map((name) => new Option(name, name)));
     conversations.value = told.conversation;
     if (models !== panel.root.getRootNode().activeElement) models.value = told.model;
@@ -284,6 +283,7 @@ function render({ model, el }) {
 
   panel.attempt("hello").then((told) => {
     if (!told || !panel.isOpen) return;
+    transcript.widget = told.widget;
     showState(told);
     if (told.turns) showTurns(told.turns);
     transcript.resume(told.live);
