@@ -10,6 +10,7 @@ import os
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
@@ -27,6 +28,7 @@ from agentcell.imaging.download import Downloader
 from agentcell.imaging.download_limits import DownloadLimits
 from agentcell.imaging.media_type import media_type
 from agentcell.imaging.placing import Part, part_of, safe_id
+from agentcell.imaging.web_text import without_queries
 from agentcell.loop import LOOP
 from agentcell.testing import MediaServer
 from agentcell.testing.media_server import PNG, SIGNATURE
@@ -712,6 +714,36 @@ def test_no_text_holds_the_query_of_an_address(
     own_lines = [line.message for line in caplog.records if line.name.startswith("agentcell")]
 
     assert not [text for text in [*texts, *own_lines] if secret in text]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see https://a.example/x?sig=1&b=2 and #3", "see https://a.example/x and #3"),
+        ("(https://a.example/x#part)", "(https://a.example/x"),
+        ("https://u:p@a.example/x", "https://a.example/x"),
+        ("HTTPS://A.example?x", "HTTPS://A.example"),
+        ("s3://bucket/key?x=1, gs://b/k", "s3://bucket/key gs://b/k"),
+        ("data:image/png;base64,iVBORw0KGgo=!", "data:image/png;base64,…!"),
+        ("what? no address # here", "what? no address # here"),
+        ("", ""),
+    ],
+)
+def test_addresses_in_a_text_lose_what_may_be_secret(text: str, shown: str) -> None:
+    assert without_queries(text) == shown
+
+
+@pytest.mark.parametrize("piece", ["a://", "a://b@", "https://a?", "a://?#", "data:a;base64,"])
+def test_a_text_of_many_addresses_costs_in_proportion_to_its_length(piece: str) -> None:
+    def seconds(count: int) -> float:
+        text, times = piece * count, []
+        for _ in range(5):
+            began = time.thread_time()
+            without_queries(text)
+            times.append(time.thread_time() - began)
+        return min(times)
+
+    assert seconds(64_000) < 64 * seconds(4_000)  # the square would be 256 times
 
 
 # -- names

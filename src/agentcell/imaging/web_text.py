@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_QUERY = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,15}://[^\s?#\"'<>`\\]*)[?#][^\s\"'<>`\\]*")
+# The query may be missing: an address is passed over whole, or many of them cost the square.
+_QUERY = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,15}://[^\s?#\"'<>`\\]*)(?:[?#][^\s\"'<>`\\]*)?")
 _USER = re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,15}://)[^\s/?#\"'<>`\\]*@")
 _DATA = re.compile(r"(?i)\b(data:[a-z0-9.+/-]{1,60};base64,)[A-Za-z0-9+/=_-]+")
 

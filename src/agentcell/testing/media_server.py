@@ -35,6 +35,7 @@ PNG = bytes.fromhex(
 )
 """A picture of one pixel."""
 
+_PLAIN = ("queued", "success")
 _LONG_POLL = 0.02
 
 
@@ -138,13 +139,14 @@ class MediaServer(ProviderServer):
         Parameters
         ----------
         states
-            What it says at the submit and at each poll; the last one stays.
+            What it says at the submit and at each poll; the last one stays. By default it is
+            queued, and then made.
         request_id
             Its name; by default ``req-1``, ``req-2``, …
         facts
             Other fields of a `MediaJob`.
         """
-        self._next.append(MediaJob(request_id=request_id, states=list(states), **facts))
+        self._next.append(MediaJob(request_id=request_id, states=list(states or _PLAIN), **facts))
         return self
 
     def file(self, name: str, data: bytes, **facts: Any) -> str:
@@ -245,7 +247,7 @@ class MediaServer(ProviderServer):
     def _plain_job(self) -> MediaJob:
         number = len(self.jobs) + 1
         url = self.file(f"{number}.png", PNG, content_type="image/png")
-        return MediaJob(request_id="", states=["queued", "success"], files=[url])
+        return MediaJob(request_id="", states=list(_PLAIN), files=[url])
 
     def _of_job(self, step: Step, request_id: str) -> Reply:
         with self._lock:
