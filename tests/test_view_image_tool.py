@@ -46,6 +46,7 @@ from agentcell.testing import (
     ResponsesServer,
 )
 from agentcell_magics import current_session
+from kernels import Kernel
 
 pytestmark = pytest.mark.usefixtures("work")
 
@@ -488,3 +489,30 @@ def test_the_magic_reads_by_the_same_policy_and_keeps_the_name_of_a_link(
 
     block = current_session().attachments[-1]
     assert block.asset.filename == "latest.png"
+
+
+SETUP = """%load_ext agentcell
+from agentcell.magics import current_session
+from agentcell.testing import Call, FakeModel
+session = current_session()
+def looks_at(path):
+    session.model = FakeModel(Call("view_image", '{"path": "%s"}' % path), "Looked.")
+def was_told():
+    return str(session.model.requests[-1].messages[-1]["content"])
+"""
+
+
+def test_in_a_kernel_only_what_the_front_end_sent_names_a_file(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name} outside.png"
+    outside.write_bytes(media.png())
+    for line in (SETUP, "%agent images view", f"path = {str(outside)!r}", "looks_at(path)"):
+        assert kernel.run(line).status == "ok"
+
+    made = "get_ipython().run_cell_magic('agent', '', 'What is on ' + path + ' ?')"
+    assert kernel.run(made).status == "ok"
+    assert "may not be used" in kernel.run("print(was_told())").text
+    kernel.run("looks_at(path)")
+    assert kernel.run(f"%%agent\nWhat is on {outside} ?").status == "ok"
+    assert "Attached image" in kernel.run("print(was_told())").text
