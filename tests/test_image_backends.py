@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -591,6 +592,73 @@ def test_a_clip_can_be_cancelled() -> None:
 def test_a_picture_of_gemini_cannot_be_asked_for_again() -> None:
     with pytest.raises(NotResumable, match="keeps no pictures"):
         GeminiMedia(KEY).resume("x", GenerationWish(prompt="a fox"))
+
+
+_NASTY = [
+    "[]",
+    "null",
+    "{}",
+    '{"data": null}',
+    '{"data": [null, 3, "x"]}',
+    '{"data": [{"b64_json": 5}]}',
+    '{"error": "broken"}',
+    '{"error": {"message": {"a": [1]}}}',
+    '{"candidates": [null]}',
+    '{"candidates": {"a": 1}}',
+    '{"candidates": [{"content": {"parts": [null, {"inlineData": 3}, {"text": 5}]}}]}',
+    '{"candidates": [{"content": [], "finishReason": 7}], "promptFeedback": []}',
+    '{"candidates": [{"content": {"parts": [{"inlineData": {"data": "%%%"}}]}}]}',
+    '{"id": 5, "status": null}',
+    '{"id": "a", "status": "completed", "steps": [null, {"content": [3, {"type": "video"}]}]}',
+    '{"id": "a", "status": "completed", "steps": {}, "errors": [3, {"message": 4}], "usage": 3}',
+    '{"id": "a", "status": "failed", "errors": {"message": "x"}}',
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("text", _NASTY, ids=range(len(_NASTY)))
+def test_whatever_a_service_answers_is_an_error_of_ours(text: str) -> None:
+    answer = Reply(raw=text, headers={"content-type": "application/json"})
+    with OpenAIImagesServer(answer) as one, GeminiMediaServer(answer) as other:
+        failed(openai(one), GenerationWish(prompt="a fox", count=2))
+        failed(gemini(other), GenerationWish(prompt="a fox"))
+        failed(gemini(other), GenerationWish(prompt="waves", kind="video"))
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        [],
+        {"input_tokens": "x"},
+        {"input_tokens": 5, "output_tokens": 7, "output_tokens_details": 3},
+        {"input_tokens": 5, "output_tokens": -7, "input_tokens_details": {"image_tokens": "x"}},
+    ],
+)
+def test_a_count_of_tokens_that_is_none_loses_no_picture(usage: Any) -> None:
+    body = {"data": [{"b64_json": base64.b64encode(picture()).decode()}] * 2, "usage": usage}
+    answer = Reply(raw=json.dumps(body), headers={"content-type": "application/json"})
+    with OpenAIImagesServer(answer) as server:
+        events = run(openai(server), GenerationWish(prompt="a fox", count=2))
+
+    assert len(made(events)) == 2
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [3, {"promptTokenCount": "x", "candidatesTokenCount": None}, {"candidatesTokensDetails": 5}],
+)
+def test_a_count_of_geminis_that_is_none_loses_no_picture(usage: Any) -> None:
+    data = base64.b64encode(picture()).decode()
+    body = {
+        "candidates": [{"content": {"parts": [{"inlineData": {"data": data}}]}}],
+        "usageMetadata": usage,
+    }
+    answer = Reply(raw=json.dumps(body), headers={"content-type": "application/json"})
+    with GeminiMediaServer(answer) as server:
+        events = run(gemini(server), GenerationWish(prompt="a fox"))
+
+    assert made(events) == [picture()]
 
 
 def test_stopping_closes_the_connection_to_the_service() -> None:

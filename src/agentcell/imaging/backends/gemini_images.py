@@ -82,9 +82,8 @@ class GeminiImages:
                 yield Made(
                     kind="image", data=data, model=_model(said, service), seed=_seed(wish, number)
                 )
-            usage = said.get("usageMetadata")
-            price = cost(service, counted(usage)) if isinstance(usage, dict) else None
-            paid = None if price is None or paid is None else paid + price.total
+            price = _cost(service, said.get("usageMetadata"))
+            paid = None if price is None or paid is None else paid + price
         yield Ended(model=service.model_name, cost=paid, seed=wish.seed)
 
     def _body(self, wish: GenerationWish, number: int) -> dict[str, Any]:
@@ -102,6 +101,17 @@ class GeminiImages:
 
     def _service(self, wish: GenerationWish) -> GeminiService:
         return GeminiService(wish.model or DEFAULT_MODEL, self._key, self._url)
+
+
+def _cost(service: GeminiService, usage: object) -> Decimal | None:
+    """Return what an answer cost; None where it does not count its tokens as it should."""
+    if not isinstance(usage, dict):
+        return None
+    try:
+        price = cost(service, counted(usage))
+    except (TypeError, AttributeError):
+        return None
+    return None if price is None else price.total
 
 
 def _seed(wish: GenerationWish, number: int) -> int | None:
