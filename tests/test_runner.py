@@ -60,6 +60,7 @@ from agentcell.testing import (
     Reply,
     ResponsesServer,
 )
+from agentcell.testing.gemini_server import SEAL
 
 HI = [{"role": "user", "content": "Hi"}]
 KEY = "AIzaSyTestKeyOfNobody1234567890abcdefg"
@@ -744,6 +745,41 @@ def test_a_recorded_run_is_replayed_the_same(tmp_path: Path) -> None:
         shown.append((result._repr_mimebundle_(), result["messages"], result["usage"]))
 
     assert shown[0] == shown[1]
+
+
+def test_a_sync_function_does_not_hold_up_the_loop() -> None:
+    asked, free = threading.Event(), threading.Event()
+
+    def llm_call(messages: list[Any]) -> str:
+        asked.set()
+        assert free.wait(60)
+        return "Hello." if messages else ""
+
+    async def both() -> RunResult:
+        task = asyncio.ensure_future(AgentRunner(llm_call=llm_call).call(HI))
+        await asyncio.to_thread(asked.wait, 60)
+        free.set()  # which a loop that is held up never does
+        return await task
+
+    assert run(both())["content"] == "Hello."
+    assert AgentRunner(llm_call=llm_call).call_sync("Hi")["stop_reason"] == "completed"
+
+
+def test_what_only_the_provider_reads_goes_back_to_it_and_into_no_trace(tmp_path: Path) -> None:
+    store = FileSystemTraceStore(tmp_path)
+    first = Reply("Hm.", thinking=["let me think"], calls=[Call("look_up", "{}", "c1")])
+    with GeminiServer(first, "Done.") as server:
+        llm_call = create_gemini_llm_call("gemini-3.8-flash", api_key=KEY, base_url=server.url)
+        runner = AgentRunner(llm_call=llm_call, tools=[look_up], trace_store=store)
+        result = run(runner.call(HI))
+        run(runner.call([*json.loads(json.dumps(result["messages"])), *HI]))
+
+    for body in server.bodies[1:]:
+        assert SEAL in json.dumps(body)
+    written = "".join(path.read_text(encoding="utf-8") for path in tmp_path.glob("*.jsonl"))
+    assert SEAL not in written
+    assert KEY not in written
+    assert '"opaque":"' in written
 
 
 def test_an_image_of_a_tool_is_shown_to_a_model_that_takes_it() -> None:

@@ -146,21 +146,16 @@ class AgentRunner:
             If nothing could be sent: a model of another provider, no key, a setting or an
             attachment that the model cannot take, tools that are none.
         """
-        result: RunResult | None = None
-        events = self.run(
-            messages,
-            model,
-            settings=settings,
-            tools=tools,
-            hidden=hidden,
-            max_iterations=max_iterations,
+        return await _ended(
+            self.run(
+                messages,
+                model,
+                settings=settings,
+                tools=tools,
+                hidden=hidden,
+                max_iterations=max_iterations,
+            )
         )
-        async with contextlib.aclosing(events):
-            async for event in events:
-                if isinstance(event, RunEnded):
-                    result = event.result
-        assert result is not None  # noqa: S101 (a run's last event is its end)
-        return result
 
     def call_sync(
         self, messages: Sequence[Message] | str, model: str | None = None, **options: Any
@@ -180,7 +175,7 @@ class AgentRunner:
         AgentcellError
             As for `call`.
         """
-        return LOOP.run(self.call(messages, model, **options))
+        return LOOP.run(_ended(self.run(messages, model, **options)))
 
     def run(  # noqa: PLR0913 (see `call`)
         self,
@@ -296,6 +291,17 @@ class AgentRunner:
                 " llm_call=create_…_llm_call(), which asks any model of a provider.",
             )
         return own, own.name
+
+
+async def _ended(events: AsyncGenerator[RunEvent]) -> RunResult:
+    """Read a run to its end and return what came of it."""
+    result: RunResult | None = None
+    async with contextlib.aclosing(events):
+        async for event in events:
+            if isinstance(event, RunEnded):
+                result = event.result
+    assert result is not None  # noqa: S101 (a run's last event is its end)
+    return result
 
 
 def _store(given: Any) -> TraceStore:
