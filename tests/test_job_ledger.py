@@ -349,9 +349,10 @@ def test_no_key_no_signed_query_and_no_bytes_reach_the_file(
 
 
 def test_half_a_character_is_no_trouble(ledger: JobLedger) -> None:
-    job = ledger.plan(GenerationWish(prompt="\ud800 fox\u2028"), "hosted")
+    job = ledger.plan(GenerationWish(prompt="fox\u2028"), "hosted")
+    ledger.update(job, state="failed", problem="the service said \ud800", model="\udfff")
 
-    assert [one.id for one in ledger.jobs()] == [job.id]
+    assert [(one.id, one.prompt) for one in ledger.jobs()] == [(job.id, "fox\u2028")]
 
 
 def test_a_long_problem_is_cut(ledger: JobLedger) -> None:

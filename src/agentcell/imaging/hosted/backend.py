@@ -55,6 +55,10 @@ class HostedMediaBackend(ImageBackend):
 
     name: ClassVar[str] = NAME
     kinds: ClassVar[frozenset[Kind]] = frozenset({"image", "video"})
+    known_models: ClassVar[tuple[str, ...]] = (
+        "seedream-4-0-250828",
+        "seedance-1-0-pro-fast-251015",
+    )
     can_resume: ClassVar[bool] = True
     keeps_keys: ClassVar[bool] = True
 
