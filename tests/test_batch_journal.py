@@ -163,6 +163,20 @@ def test_what_earlier_runs_cost_counts_for_the_budget(
     assert round(more.cost, 3) == 4
 
 
+def test_finished_rows_are_there_also_after_the_budget_is_spent(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prices = tmp_path / "prices.json"
+    prices.write_text('{"openai-chat/m": {"input": 0, "output": 142857.142857}}', encoding="utf-8")
+    monkeypatch.setenv("AGENTCELL_PRICES", str(prices))
+    settings = {"max_tokens": 7}
+    with ChatServer(Rows()) as server:
+        agent(server, model_settings=settings).map([{"n": 2}, {"n": 3}], journal=path)
+        result = agent(server, model_settings=settings).map(rows(5), journal=path, budget=1)
+
+    assert [isinstance(one, RowError) for one in result] == [True, True, False, False, True]
+
+
 # -- the file ------------------------------------------------------------------------------------
 
 

@@ -14,16 +14,14 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
+from agentcell.batch.books import Books
 from agentcell.batch.executors import Crew
-from agentcell.batch.journal import Journal
 from agentcell.batch.limiting import Gate
 from agentcell.batch.outcome import Item, Outcome
-from agentcell.batch.spending import Cap, Tally
-from agentcell.batch.work import Done, Work, key_of_row
+from agentcell.batch.work import Done, Work
 from agentcell.errors import (
     AuthenticationError,
     BatchError,
@@ -65,10 +63,8 @@ class Engine:
         Taken one by one.
     crew
         Who does it.
-    journal
-        Rows that it knows as finished are not sent; None: none is kept.
-    cap
-        What may be spent; None: anything.
+    books
+        What is known of rows already, what may be sent, and what it cost.
     gate
         Where rows wait for rate limits; None: nowhere.
     retries, retry_delay
@@ -85,8 +81,7 @@ class Engine:
         rows: Iterator[Any],
         crew: Crew,
         *,
-        journal: Journal | None,
-        cap: Cap | None,
+        books: Books,
         gate: Gate | None,
         retries: int,
         retry_delay: float,
@@ -94,11 +89,10 @@ class Engine:
         window: int | None,
     ) -> None:
         self._work = work
-        self._looks_first = any(part is not None for part in (journal, cap, gate))
+        self._looks_first = books.looks_first or gate is not None
         self._rows = enumerate(rows)
         self._crew = crew
-        self._journal = journal
-        self._cap = cap
+        self.books = books
         self._gate = gate
         self._retries = retries
         self._retry_delay = retry_delay
@@ -118,7 +112,6 @@ class Engine:
         self._over: Exception | None = None
         self._hopeless = 0
         self._taken = self._given = 0
-        self.tally = Tally(work.model)
         self.leftover: list[Outcome] = []
         """What came to its end between a stop and the end of the run."""
 
@@ -163,9 +156,7 @@ class Engine:
             item = self._next()
             if item is None:
                 return
-            if self._over is not None:
-                self._end(item, error=self._over)
-            elif not self._begin(item):
+            if not self._begin(item):
                 return
 
     def _has_room(self) -> bool:
@@ -216,16 +207,20 @@ class Engine:
         try:
             if item.asked is None and self._looks_first:
                 item.asked = self._work.asked(item.row)
-            if self._is_known(item):
+            if (known := self.books.known(item)) is not None:
+                self._ready.append(known)
                 return True
-            if self._cap is not None and item.expected is None and not self._is_admitted(item):
-                return self._held is None
-        except BudgetExceeded as error:
-            self._over = error
+            is_over = self._over is not None
+            if not (is_over or self.books.admits(item, may_wait=bool(self._flying))):
+                self._held = item
+                return False
+        except Exception as error:  # noqa: BLE001 (it is the row's, whatever it is)
+            if isinstance(error, BudgetExceeded):
+                self._over = error
             self._end(item, error=error)
             return True
-        except Exception as error:  # noqa: BLE001 (it is the row's, whatever it is)
-            self._end(item, error=error)
+        if self._over is not None:
+            self._end(item, error=self._over)
             return True
         self._flying[item] = None
         if self._gate is not None and item.place is None and item.asked is not None:
@@ -235,43 +230,9 @@ class Engine:
             self._send(item)
         return True
 
-    def _is_known(self, item: Item) -> bool:
-        if self._journal is None or item.key or item.asked is None:
-            return False
-        item.key = key_of_row(self._work, item.asked)
-        kept = self._journal.take(item.key)
-        if kept is None:
-            return False
-        self.tally.add(kept.calls)
-        self._ready.append(
-            Outcome(
-                index=item.index,
-                value=self._work.restored(kept.value),
-                calls=kept.calls,
-                is_from_journal=True,
-                is_cut=kept.finish_reason == "length",
-            )
-        )
-        return True
-
-    def _is_admitted(self, item: Item) -> bool:
-        """Whether the budget lets a row go; if not now, it is held, or all is over."""
-        cap = self._cap
-        if cap is None or item.asked is None:
-            return True
-        expected = cap.expected(item.asked)
-        if cap.admits(expected):
-            item.expected = expected
-            return True
-        if self._flying:  # they may cost less than was put aside for them
-            self._held = item
-            return False
-        raise cap.exceeded(expected)
-
     def _send(self, item: Item) -> None:
         executor = self._crew.executor
         self._flying[item] = executor
-        item.asked = None if self._cap is None and self._gate is None else item.asked
         try:
             future = self._crew.send(item.row)
         except BatchError as error:
@@ -331,7 +292,7 @@ class Engine:
         error = done.error
         if error is None:
             self._hopeless = 0
-            self._end(item, value=done.value, is_cut=done.finish_reason == "length", done=done)
+            self._end(item, value=done.value, reason=done.finish_reason)
             return
         if self._may_pass(error) and item.attempts < self._retries:
             item.attempts += 1
@@ -378,35 +339,11 @@ class Engine:
         )
 
     def _end(
-        self,
-        item: Item,
-        *,
-        value: Any = None,
-        error: Exception | None = None,
-        is_cut: bool = False,
-        done: Done | None = None,
+        self, item: Item, *, value: Any = None, error: Exception | None = None, reason: str = ""
     ) -> None:
-        """Settle a row: what it cost is booked, and the journal knows of it before anybody."""
-        paid = self.tally.add(item.calls)
-        if self._cap is not None:
-            self._cap.book(item.expected or Decimal(0), paid)
-        if self._journal is not None and item.key:
-            if error is None:
-                reason = done.finish_reason if done is not None else ""
-                kept = self._work.kept(value)
-                self._journal.put(item.key, item.index, kept, item.calls, reason)
-            elif item.calls:
-                self._journal.put_error(item.key, item.index, error, item.calls)
-        self._ready.append(
-            Outcome(
-                index=item.index,
-                row=None if error is None else item.row,
-                value=value,
-                error=error,
-                calls=item.calls,
-                is_cut=is_cut,
-            )
-        )
+        """Settle a row."""
+        self._is_alone = False
+        self._ready.append(self.books.ended(item, value=value, error=error, reason=reason))
 
     def unfinished(self, *, with_untaken: bool) -> Iterator[tuple[int, Any]]:
         """Yield the rows that came to no end, by their numbers; after a stop.
@@ -432,7 +369,8 @@ class Engine:
             with contextlib.suppress(Exception):
                 future.cancel()
         end = time.monotonic() + _GRACE
-        self._retries, self._cap = 0, None
+        self._retries = 0
+        self.books.close_budget()
         with contextlib.suppress(queue.Empty, KeyboardInterrupt):
             while self._flying and time.monotonic() < end:
                 kind, item, what = self._inbox.get(timeout=max(0.01, end - time.monotonic()))

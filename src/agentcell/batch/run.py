@@ -11,6 +11,7 @@ from typing import Any
 from agentcell.adapters.model import Model, innermost
 from agentcell.adapters.recording import RecordingModel
 from agentcell.adapters.remote import RemoteModel
+from agentcell.batch.books import Books
 from agentcell.batch.engine import Engine
 from agentcell.batch.executors import Crew
 from agentcell.batch.journal import Journal
@@ -85,7 +86,7 @@ def run_here(work: Work, found: Rows, plan: Plan) -> BatchResult:
             outcomes.close()  # type: ignore[attr-defined]  # it is a generator
             gathered.stop(engine, has_count=found.count is not None)
             raise gathered.stopped() from None
-        gathered.tally = engine.tally
+        gathered.tally = engine.books.tally
     return gathered.result()
 
 
@@ -127,7 +128,7 @@ def _check_thread() -> None:
 
 def _engine(work: Work, rows: Rows, plan: Plan, stack: ExitStack, *, ordered: bool) -> Engine:
     journal = opened_journal(plan, stack)
-    cap = cap_of(work, plan, journal)
+    books = Books(work, journal, cap_of(work, plan, journal))
     find_key(work.model)
     is_here = plan.executor is None or isinstance(plan.executor, ThreadPoolExecutor)
     is_exact = plan.worker_limits is None and is_here and keeps_limits(work.model)
@@ -145,8 +146,7 @@ def _engine(work: Work, rows: Rows, plan: Plan, stack: ExitStack, *, ordered: bo
         work,
         rows.each,
         crew,
-        journal=journal,
-        cap=cap,
+        books=books,
         gate=gate,
         retries=plan.retries,
         retry_delay=plan.retry_delay,
@@ -206,7 +206,7 @@ class Gathered:
 
     def stop(self, engine: Engine, *, has_count: bool) -> None:
         """Take what came last, and mark the rest as stopped."""
-        self.tally = engine.tally
+        self.tally = engine.books.tally
         for outcome in engine.leftover:
             self.take(outcome)
         for index, row in engine.unfinished(with_untaken=has_count):
