@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import tracemalloc
@@ -20,6 +21,8 @@ from typing import Any
 import pandas as pd  # type: ignore[import-untyped]
 import pydantic
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import agentcell
 from agentcell import Agent, HistoryMemory, LegacyOpenAIModel, RateLimits
@@ -28,11 +31,13 @@ from agentcell.batch import BatchResult, RowError
 from agentcell.errors import (
     AnswerError,
     AuthenticationError,
+    BadRequest,
     BatchError,
     BatchStopped,
     BudgetExceeded,
     FieldError,
     KeyMissing,
+    Overloaded,
     ServiceError,
     Stopped,
 )
@@ -587,6 +592,60 @@ def test_a_person_sees_a_bar_that_goes_away(
     shown = capsys.readouterr().err
     assert "/3" in shown
     assert shown.rstrip(" ").endswith("\r")
+
+
+def test_without_tqdm_a_line_tells_how_far_it_is(
+    server: ChatServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST", raising=False)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+
+    agent(server).map(rows(20))
+
+    assert capsys.readouterr().err.splitlines()[-1] == "20 of 20 rows, 0 failed"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    failures=st.lists(st.sampled_from([0, 1, 2, 3, "never"]), max_size=12),
+    workers=st.integers(1, 5),
+    retries=st.integers(0, 3),
+    ordered=st.booleans(),
+)
+def test_whatever_fails_each_row_has_one_outcome_and_no_answer_is_asked_for_twice(
+    failures: list[Any], workers: int, retries: int, ordered: bool
+) -> None:
+    asked: dict[int, int] = dict.fromkeys(range(len(failures)), 0)
+    lock = threading.Lock()
+
+    def reply(request: Any) -> str:
+        number = int(str(request.messages[-1]["content"]).split()[-1])
+        with lock:
+            asked[number] += 1
+            count = asked[number]
+        if failures[number] == "never":
+            raise BadRequest("no")
+        if count <= failures[number]:
+            raise Overloaded("later", retryable=True)
+        return f"answer {number}"
+
+    asker = Agent("a", model=FakeModel(reply), prompt_template="row {n}", hide_unused_fields=True)
+    given_ = [{"n": number} for number in range(len(failures))]
+    options: Any = {"workers": workers, "retries": retries, "retry_delay": 0}
+    mapped = list(asker.map(given_, **options))
+    counts = dict(asked)
+    asked.update(dict.fromkeys(asked, 0))
+    streamed = list(asker.imap(iter(given_), ordered=ordered, **options))
+
+    for number, kind in enumerate(failures):
+        is_good = kind != "never" and kind <= retries
+        assert isinstance(mapped[number], RowError) is not is_good
+        assert counts[number] == (1 if kind == "never" else min(kind, retries) + 1)
+    if ordered:
+        assert [str(one) for one in streamed] == [str(one) for one in mapped]
+    else:
+        assert sorted(map(str, streamed)) == sorted(map(str, mapped))
 
 
 # -- keys ----------------------------------------------------------------------------------------
