@@ -97,12 +97,14 @@ def test_what_was_drawn_by_rule_is_not_called_a_models_work() -> None:
     assert b"trainedAlgorithmicMedia" not in marked
 
 
-def test_a_very_long_prompt_fits_into_every_file() -> None:
-    long = Provenance.of("狐" * 100_000)
+@pytest.mark.parametrize("character", ["狐", "🦊", '"', "&", "\\"])
+def test_a_very_long_prompt_fits_into_every_file(character: str) -> None:
+    long = Provenance.of(character * 100_000)
     for data in FILES.values():
-        found = of_bytes(written(data, long, ""))
+        found = of_bytes(written(data, long, character * 300))
         assert found is not None
-        assert found.prompt == "狐" * MOST_PROMPT
+        assert MOST_PROMPT / 2 < len(found.prompt) <= MOST_PROMPT
+        assert set(found.prompt) == {character}
 
 
 def test_a_service_s_own_metadata_stays() -> None:

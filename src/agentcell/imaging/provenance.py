@@ -23,6 +23,9 @@ from agentcell.imaging.job import without_secrets
 MOST_PROMPT = 8_000
 """Characters of a prompt that are kept: a JPEG's metadata has room for 64 kB."""
 
+_MOST_WRITTEN = 56_000
+"""Characters of a prompt as it is written, each that is not ASCII in six or twelve."""
+
 _MADE_BY_MODEL = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"
 _MADE_BY_RULE = "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"
 """https://cv.iptc.org/newscodes/digitalsourcetype/, read 2026-11-30."""
@@ -43,7 +46,7 @@ class Provenance:
     Parameters
     ----------
     prompt
-        Up to `MOST_PROMPT` characters, without keys and the queries of addresses.
+        Up to `MOST_PROMPT` characters (fewer of emoji), without keys and the queries of addresses.
     backend, model, seed
         Who made it; `model` empty and `seed` None where that was not told.
     parents
@@ -75,6 +78,8 @@ class Provenance:
             The other fields.
         """
         kept = without_secrets(prompt)[:MOST_PROMPT]
+        while len(_xml(json.dumps(kept))) > _MOST_WRITTEN:
+            kept = kept[: len(kept) * 3 // 4]
         return cls(prompt=kept, tool=f"agentcell {_version()}", **facts)
 
 
