@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -24,7 +25,11 @@ def test_every_cell_runs(
     assert PROMPT is not None
     (tmp_path / "task.prompt").write_text(PROMPT[1], encoding="utf-8")
     (tmp_path / "receipt.png").write_bytes(media.png())
-    replies = ["12.10.", "12.10, too.", Reply(calls=[Call("price", '{"item": "coffee"}', "c")])]
+    replies: list[Any] = [
+        "12.10.",
+        "12.10, too.",
+        Reply(calls=[Call("price", '{"item": "coffee"}', "c")]),
+    ]
     shown = []
     with GeminiServer(*replies, "3.20.") as server:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
