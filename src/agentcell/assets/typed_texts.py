@@ -9,10 +9,13 @@ from pathlib import Path
 MOST_CHARACTERS = 2_000_000
 """Of all texts that are remembered; the oldest go first."""
 
-_BEFORE = re.compile(r"[^\s\"'`“”‘’()\[\]{}<>,;|]*\Z")
-"""What stands directly before a path, up to a blank, a quote or a bracket."""
+_MOST_PLACES = 1_000
+"""As many places of one text are looked at where a path's letters stand."""
 
-_IN_A_NAME = re.compile(r"[A-Za-z0-9_.~%+-]\Z")
+_BREAK = re.compile(r"[\s\"'`“”‘’()\[\]{}<>,;|]")
+"""What cannot be a part of the same path: blanks, quotes, brackets."""
+
+_IN_A_NAME = re.compile(r"[A-Za-z0-9_.~%+-]")
 _GOES_ON = re.compile(r"[A-Za-z0-9_~%+/\\-]|\.+[A-Za-z0-9_/\\]")
 """What makes a longer name of it: ``/a/b.png`` is not meant by ``/a/b.png.bak``."""
 
@@ -62,15 +65,17 @@ class TypedTexts:
 
 
 def _stands_in(text: str, path: str) -> bool:
-    at = text.find(path)
-    while at >= 0:
-        end = at + len(path)
-        found = _BEFORE.search(text, max(0, at - 1_000), at)
-        before = found[0] if found else ""
-        begins = not re.search(r"[/\\~]", before) and not _IN_A_NAME.search(before)
-        if begins and not _GOES_ON.match(text, end):
-            return True
+    at = -1
+    for _ in range(_MOST_PLACES):
         at = text.find(path, at + 1)
+        if at < 0:
+            return False
+        backwards = text[max(0, at - 1_000) : at][::-1]
+        found = _BREAK.search(backwards)
+        before = backwards[: found.start()] if found else backwards
+        begins = not re.search(r"[/\\~]", before) and not _IN_A_NAME.match(before)
+        if begins and not _GOES_ON.match(text, at + len(path)):
+            return True
     return False
 
 
