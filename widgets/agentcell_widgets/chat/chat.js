@@ -8,6 +8,7 @@ function render({ model, el }) {
   let state = { conversation: "", conversations: [], models: [], waiting: [], busy: false };
   let editing = null;
   let isSending = false;
+  let cameBack = false;
 
   // -- the head
   const conversations = setAttributes(make("select"), { "aria-label": t("Conversation") });
@@ -127,13 +128,14 @@ function render({ model, el }) {
     const text = words.value;
     if (state.busy || isSending || !text.trim()) return;
     isSending = true;
+    cameBack = false;
     const done = editing
       ? await panel.attempt("edit", { turn: editing.id, text })
       : await panel.attempt("submit", { text });
     isSending = false;
     if (!done) return;
-    if (words.value === text) words.value = "";
-    endEdit();
+    if (words.value === text && !cameBack) words.value = "";
+    if (editing?.question !== words.value || !cameBack) endEdit();
     fit();
     follow(true);
   }
@@ -276,8 +278,11 @@ function render({ model, el }) {
     follow(wasAtEnd);
   });
 
+  // What could not be asked comes back, perhaps before the answer to its sending does.
   function giveBack(text) {
-    if (text && !words.value) words.value = text;
+    if (!text) return;
+    cameBack = true;
+    if (!words.value) words.value = text;
     fit();
   }
 
