@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agentcell.assets.tables import Table
@@ -17,6 +18,9 @@ FONT_PIXELS = 26
 _PADDING = 22
 _ROW = 44
 _ABOVE = 6
+PLAIN_FONT = Path(__file__).parent / "fonts" / "plain.ttf"
+"""Our own: the same table is the same picture on every machine, so that a recording knows it."""
+
 # Fonts that hold Chinese, Japanese and Korean, by the names that systems give them.
 _WIDE_FONTS = (
     "NotoSansCJK-Regular.ttc",
@@ -78,7 +82,9 @@ def _font(text: str, name: str) -> FreeTypeFont:
     from PIL import ImageFont
 
     wanted = {character for character in text if not character.isspace()}
-    fonts: list[Any] = [ImageFont.load_default(FONT_PIXELS)]
+    # BASIC: the other way of setting letters is a library that not every Pillow has.
+    plain = ImageFont.truetype(PLAIN_FONT, FONT_PIXELS, layout_engine=ImageFont.Layout.BASIC)
+    fonts: list[Any] = [plain]
     for file in _WIDE_FONTS:
         try:
             fonts.append(ImageFont.truetype(file, FONT_PIXELS))
