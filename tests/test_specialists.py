@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from agentcell import Budget, ImageToolConfig, ModelCapabilities, Session, tool
+from agentcell import (
+    Budget,
+    ImageToolConfig,
+    LegacyOpenAIModel,
+    ModelCapabilities,
+    Session,
+    tool,
+)
 from agentcell.agents.calls import call
 from agentcell.agents.tools import Tool
 from agentcell.assets.access import AccessPolicy
@@ -36,7 +43,14 @@ from agentcell.imaging.specialists import (
 )
 from agentcell.imaging.view import view_image_tool
 from agentcell.messages import MediaMessageBlock, ToolCall
-from agentcell.testing import Call, FakeModel, GeminiMediaServer, MediaServer
+from agentcell.testing import (
+    Call,
+    ChatServer,
+    FakeModel,
+    GeminiMediaServer,
+    MediaServer,
+    Reply,
+)
 from agentcell_magics import current_session
 from media import png
 
@@ -375,6 +389,27 @@ def test_without_a_media_service_a_clip_does_too(
         assert len(server.interactions) == 1
     assert "saved: generated-media/" in content
     assert [path.suffix for path in (root / "generated-media").iterdir()] == [".mp4"]
+
+
+def test_a_specialist_by_chat_completions_sees_the_result_too(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del root
+    monkeypatch.setenv("AGENTCELL_IMAGE_MODEL", "procedural")
+    made = Call("image_generation", '{"prompt": "a fox", "output_path": "fox.png"}')
+    look = Call("view_image", '{"path": "fox.png"}')
+    with ChatServer(Reply(calls=(made,)), Reply(calls=(look,)), "A drawing.") as server:
+        session = Session(LegacyOpenAIModel("scripted-model", "key", server.url))
+        delegate = session.own_tool("delegate_create_image")
+        assert delegate is not None
+
+        report = str(call(delegate, ToolCall("1", delegate.name, {"prompt": "A fox."})))
+        shown = server.requests[-1].body["messages"][-1]
+
+    assert report.startswith("A drawing.")
+    assert shown["role"] == "user"
+    assert shown["content"][1]["type"] == "image_url"
+    assert session.cost.unknown == 3  # each of its calls counts, and nobody knows its price
 
 
 def test_a_session_has_no_tool_of_another_name(root: Path) -> None:
