@@ -1,6 +1,7 @@
 // The chat's frame: its pickers, the list of turns, and where a person writes.
 
-const NEAR_END = 60; // pixels from the end at which what comes is followed
+// Pixels from the end at which what comes is followed.
+const NEAR_END = 60;
 
 function render({ model, el }) {
   const panel = openPanel({ model, el, name: "chat", title: "Chat" });
@@ -54,7 +55,8 @@ function render({ model, el }) {
   const empty = make("p", "agentcell-chat-empty", t("Ask something. Images and PDFs can be dropped or pasted here."));
   const log = setAttributes(make("div", "agentcell-chat-log", earlier, empty, list), {
     role: "log",
-    "aria-live": "off", // its end is announced, not each word
+    // Its end is announced, not each word.
+    "aria-live": "off",
     "aria-label": t("Transcript"),
     tabindex: "0",
   });
@@ -190,7 +192,8 @@ function render({ model, el }) {
 
   // -- what Python says
   const isAtEnd = () => frames > 0 || log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END;
-  let frames = 0; // for some, since turns get their heights when they are first seen
+  // For some, since turns get their heights when they are first seen.
+  let frames = 0;
   const toEnd = () => {
     log.scrollTop = log.scrollHeight;
     frames -= 1;

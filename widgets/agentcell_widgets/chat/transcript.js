@@ -11,7 +11,8 @@ Object.assign(ICONS, {
   plus: "M8 3v10M3 8h10",
 });
 
-const PIECE_LENGTH = 4000; // characters of one text node: what a browser lays out anew for a word
+// Characters of one text node: what a browser lays out anew for a word.
+const PIECE_LENGTH = 4000;
 
 // Put a text on the clipboard; where that is refused, select it and say so.
 async function copyText(panel, text, source) {
@@ -128,7 +129,8 @@ function openTranscript(panel, { model, list, act }) {
       const code = block.textContent.replace(/\n$/, "");
       const frame = make("div", "agentcell-chat-code");
       block.replaceWith(frame);
-      setAttributes(block, { tabindex: "0" }); // it may scroll sideways
+      // It may scroll sideways.
+      setAttributes(block, { tabindex: "0" });
       const copies = button({
         drawing: "copy",
         label: t("Copy code"),
