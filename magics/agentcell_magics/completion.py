@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
 from agentcell_magics.cells import variables
-from agentcell_magics.generate_options import GENERATE_OPTIONS
 from agentcell_magics.offers import Known, Offer, line_offers, names_first, read
 from agentcell_magics.options import AGENT_OPTIONS, VIEW_OPTIONS
 from agentcell_magics.words import Begun, begin, closing, inside_quotes, quote
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 _OPTIONS = {
     "%%agent": AGENT_OPTIONS,
-    "%%generate": GENERATE_OPTIONS,
-    "%generate": GENERATE_OPTIONS,
     "%view_image": VIEW_OPTIONS,
 }
 
@@ -109,6 +106,10 @@ def _in_line(
         from agentcell_magics.commands import command_offers
 
         offers = command_offers(known, begun.words, value)
+    elif magic.endswith("generate"):
+        from agentcell_magics.generate_offers import generate_offers
+
+        offers = generate_offers(known, magic, begun.words, value)
     else:
         offers = line_offers(known, magic, _OPTIONS[magic], begun.words, value)
     texts = [(_written(typed, begun, one, after), one.kind) for one in offers]

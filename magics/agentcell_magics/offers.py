@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agentcell_magics.generate_options import COMMANDS
 from agentcell_magics.line import Option
 from agentcell_magics.paths import Wanted, listed
 
@@ -75,6 +74,10 @@ class Line:
     """The file of ``--prompt``."""
 
 
+Values: TypeAlias = Callable[[Known, Line, str], Offers]
+"""Offers an option's values, by what is known, the line's whole words, and what is begun."""
+
+
 def read(words: Iterable[str], options: tuple[Option, ...]) -> Line:
     """Return what `words` say; what is wrong in them is passed over."""
     by_flag = {flag: option for option in options for flag in option.flags}
@@ -115,8 +118,14 @@ def _take_value(line: Line, option: Option, value: str) -> None:
         line.prompt = value
 
 
-def line_offers(
-    known: Known, magic: str, options: tuple[Option, ...], words: tuple[str, ...], begun: str
+def line_offers(  # noqa: PLR0913 (what is known, and what stands there)
+    known: Known,
+    magic: str,
+    options: tuple[Option, ...],
+    words: tuple[str, ...],
+    begun: str,
+    *,
+    values: Mapping[str, Values] | None = None,
 ) -> Offers:
     """Return what the begun word of a line with options may become.
 
@@ -128,19 +137,19 @@ def line_offers(
         The whole words before it.
     begun
         What it says so far.
+    values
+        What offers an option's values, by its long form; None: those of `%%agent`.
     """
     line = read(words, options)
-    if magic == "%generate" and words[:1] and words[0] in COMMANDS:
-        return _command_words(known, words, begun)
     if line.waiting is not None:
-        return _values(known, line, line.waiting, begun)
+        return _values(known, line, line.waiting, begun, values)
     by_flag = {flag: option for option in options for flag in option.flags}
     flag, equals, value = begun.partition("=")
     if equals and (option := by_flag.get(flag)) is not None:
-        return (one.behind(f"{flag}=") for one in _values(known, line, option, value))
+        return (one.behind(f"{flag}=") for one in _values(known, line, option, value, values))
     short = by_flag.get(begun[:2])
     if len(begun) > 2 and begun[1] != "-" and short is not None and short.kind != "flag":  # noqa: PLR2004 (-mlo)
-        return (one.behind(begun[:2]) for one in _values(known, line, short, begun[2:]))
+        return (one.behind(begun[:2]) for one in _values(known, line, short, begun[2:], values))
     flags = _flags(line, options, begun)
     if begun.startswith("-"):
         return flags
@@ -167,17 +176,17 @@ def _plain(known: Known, magic: str, line: Line, begun: str) -> Offers:
         return []
     if magic == "%%agent":
         return [] if "model" in line.given else models(begun)
-    if magic == "%generate" and not line.given:
-        return matching(COMMANDS, begun, "command")
     if magic == "%view_image":
         pictures = (name for name, value in known.variables().items() if can_attach(value))
         return [*matching(pictures, begun, "variable"), *paths(begun, "image")]
     return []
 
 
-def _values(known: Known, line: Line, option: Option, begun: str) -> Offers:
+def _values(
+    known: Known, line: Line, option: Option, begun: str, values: Mapping[str, Values] | None
+) -> Offers:
     """Offer values for an option."""
-    offered = _VALUES.get(option.key) or _VALUES.get(option.flags[-1])
+    offered = (_VALUES if values is None else values).get(option.flags[-1])
     if offered is None:
         return matching(option.choices, begun, "choice")
     return offered(known, line, begun)
@@ -260,7 +269,7 @@ def _fields(known: Known, line: Line, begun: str) -> Offers:
     return [Offer(f"{one.word}=", one.kind, goes_on=True) for one in offers]
 
 
-def _answers_first(variables: Mapping[str, Any]) -> list[str]:
+def answers_first(variables: Mapping[str, Any]) -> list[str]:
     """Return the names that an answer may be kept under again: not functions, not modules."""
     plain = {
         name: value
@@ -318,34 +327,7 @@ def _tables(variables: Mapping[str, Any]) -> list[str]:
     return frames + lists
 
 
-def _makers(known: Known, begun: str) -> list[Offer]:
-    """Offer who makes pictures and clips, and their models where they are known here."""
-    from agentcell_magics.generate_commands import makers
-
-    return matching(makers(known.session()), begun, "model")
-
-
-def _pictures(known: Known, begun: str) -> list[Offer]:
-    names = (name for name, value in known.variables().items() if can_attach(value))
-    return [*matching(names, begun, "variable"), *paths(begun, "image")]
-
-
-def _command_words(known: Known, words: tuple[str, ...], begun: str) -> list[Offer]:
-    """Offer what `%generate resume` and `%generate cancel` may name; `jobs` takes an option."""
-    if words == ("jobs",):
-        return matching(["--all"], begun, "option")
-    if words not in {("resume",), ("cancel",)}:
-        return []
-    from agentcell_magics.background import background
-
-    session = known.session()
-    ids = [job.id for job in reversed(session.generator.jobs()) if job.is_unfinished]
-    running = background(session).running if words == ("cancel",) else []
-    names = [one.name for one in running if one.conversation is None]
-    return matching([*names, *ids], begun, "job")
-
-
-_VALUES: dict[str, Callable[[Known, Line, str], Offers]] = {
+_VALUES: dict[str, Values] = {
     "--attach": lambda _known, _line, begun: _attachments(begun),
     "--conversation": lambda known, _, begun: conversations(known, begun),
     "--each": lambda known, _, begun: matching(_tables(known.variables()), begun, "variable"),
@@ -357,20 +339,13 @@ _VALUES: dict[str, Callable[[Known, Line, str], Offers]] = {
         *paths(begun, "prompt"),
     ],
     "--output": lambda known, _, begun: matching(
-        _answers_first(known.variables()), begun, "variable"
+        answers_first(known.variables()), begun, "variable"
     ),
     "--schema": lambda known, _, begun: matching(_schemas(known.variables()), begun, "type"),
     "--skill": lambda known, _, begun: [
         *matching(_named(known.variables(), "Skill"), begun, "variable"),
         *paths(begun, "folder"),
     ],
-    "edit": lambda known, _, begun: _pictures(known, begun),
-    "maker": lambda known, _, begun: _makers(known, begun),
-    "mask": lambda known, _, begun: _pictures(known, begun),
-    "place": lambda _known, _line, begun: paths(begun, "any"),
-    "variable": lambda known, _, begun: matching(
-        _answers_first(known.variables()), begun, "variable"
-    ),
     "--tool": lambda known, _, begun: _tools(known.variables(), begun),
 }
-"""By an option's key, or its long form."""
+"""By an option's long form."""

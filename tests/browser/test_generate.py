@@ -198,5 +198,8 @@ def test_in_the_background_it_follows_in_its_own_cell(
     expect(output.locator("img")).to_have_count(1)
     expect(output.locator("progress")).to_have_count(0)
     expect(notebook.output(2)).not_to_contain_text("fox")
-    saved = notebook.save()
-    assert len(saved["cells"][1]["outputs"]) == 2
+    outputs = notebook.save()["cells"][1]["outputs"]
+    told = [output["data"]["text/plain"] for output in outputs]
+    assert told[-2] == "a fox in oil"
+    assert told[-1].endswith("slow/oil · cost unknown")
+    assert len([one for one in told if "of before" not in one]) == 2
