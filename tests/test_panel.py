@@ -7,6 +7,7 @@ import gc
 import tempfile
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,42 @@ def test_a_file_comes_whole_and_is_gone_from_the_disk(page: Page, temporary: Pat
 
     assert reply["payload"] == {"name": "beach.png", "bytes": 3 * PIECE_BYTES + 17, "same": True}
     assert uploads_left(temporary) == []
+
+
+class Measuring(Stamps):
+    """Takes files without reading them."""
+
+    def uploaded(self, file: Uploaded, message: Message) -> dict[str, Any]:
+        return {"bytes": file.path.stat().st_size, "note": message.text("note", default="")}
+
+
+def test_a_file_of_100_mb_comes_in_constant_memory() -> None:
+    panel = Measuring(Session())
+    page = Page(panel)
+    piece = b"x" * PIECE_BYTES
+    upload = page.ask("upload-begin", {"name": "a", "size": MOST_BYTES})["upload"]
+    tracemalloc.start()
+    try:
+        for offset in range(0, MOST_BYTES, PIECE_BYTES):
+            page.ask("upload-piece", {"upload": upload, "offset": offset}, [piece])
+            page.sent.clear()
+        reply = page.ask("upload-end", {"upload": upload})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    panel.close()
+
+    assert reply["bytes"] == MOST_BYTES
+    assert peak < 4 * PIECE_BYTES
+
+
+def test_a_panel_that_takes_no_files_says_so() -> None:
+    panel = Panel(Session())
+    page = Page(panel)
+    reply = page.upload(b"x", "a.png")
+    panel.close()
+
+    assert reply["problem"] == "The panel 'Panel' takes no files; a.png was sent."
 
 
 def test_a_piece_larger_than_agreed_is_refused_and_the_file_given_up(

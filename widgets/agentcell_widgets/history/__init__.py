@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,13 +60,15 @@ class HistoryPanel(Panel):
 
     def __init__(self, session: Session) -> None:
         self._version = 0
+        self._counting = threading.Lock()
         self._searches = 0
         self._listed: tuple[tuple[int, Asked], list[Entry]] | None = None
         super().__init__(session)
 
     def changed(self) -> None:
         """Take note that lists may be different now, and have it told."""
-        self._version += 1
+        with self._counting:
+            self._version += 1
         super().changed()
 
     def state(self) -> Mapping[str, Any]:

@@ -110,7 +110,11 @@ class Panel(anywidget.AnyWidget):
         title = word(self.TITLE)
         return Static(html=f"<p>{title}</p>", markdown=title, text=title)
 
-    def uploaded(self, file: Uploaded, message: Message) -> Mapping[str, Any] | None:
+    def uploaded(
+        self,
+        file: Uploaded,
+        message: Message,  # noqa: ARG002 (for panels that put more into it)
+    ) -> Mapping[str, Any] | None:
         """Take a file that came whole, and return the answer; the file is deleted afterwards.
 
         Parameters
@@ -120,7 +124,10 @@ class Panel(anywidget.AnyWidget):
         message
             What ended it; the page may have put more into its payload.
         """
-        raise NotImplementedError(f"{type(self).__name__} takes no files.")
+        raise PanelError(
+            f"The panel {self.TITLE!r} takes no files; {file.name or 'one'} was sent.",
+            fix="use the attachments panel: %agent panel attachments.",
+        )
 
     # -- to the page ------------------------------------------------------------------------
 
