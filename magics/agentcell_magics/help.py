@@ -12,8 +12,9 @@ AGENT_HELP = f"""Ask a model about what this cell says and attaches.
 {{name}} stands for a variable, or for an attachment given on the line; all else stays as typed,
 and {{{{name}}}} is the way to write the braces themselves. @path attaches the image or PDF that is
 there, as in @receipts/a.png or @"my photo.png", and so does [IMAGE:path] an image; between
-backticks it stays as typed. Later cells go on from this one; running a cell again replaces its answer. What options say here is preset by
-%config AgentMagics, and else by the environment (AGENTCELL_MODEL, AGENTCELL_DETAIL, …).
+backticks it stays as typed. Later cells go on from this one; running a cell again replaces its
+answer. What options say here is preset by %config AgentMagics, and else by the environment
+(AGENTCELL_MODEL, AGENTCELL_DETAIL, …).
 
 Options
 {table(AGENT_OPTIONS)}
