@@ -407,6 +407,20 @@ def test_a_clips_poster_is_shown(shell: InteractiveShell, service: MediaServer) 
     assert "$0.13" in cell.outputs[1]["text/plain"]
 
 
+def test_a_cell_speaks_the_readers_language(shell: InteractiveShell, painter: Painter) -> None:
+    assert painter.asked == []
+    shell.run_line_magic("config", "AgentMagics.language = 'zh'")
+    try:
+        plan = Cell(shell, "%generate a fox -m painter -n 2 --dry-run").text
+        card = Cell(shell, "%generate a fox -m painter --seed 7").text
+    finally:
+        shell.run_line_magic("config", "AgentMagics.language = 'en'")
+
+    assert "2 张图片" in plan
+    assert "PNG 图像，64 × 48 px" in card
+    assert "painter/oil · 种子 7 · $0.04" in card
+
+
 # -- what it costs -------------------------------------------------------------------------------
 
 
