@@ -142,6 +142,21 @@ def test_what_a_cell_or_python_asks_appears(chats: Chats) -> None:
     assert [view["from_cell"] for view in views] == [True, False]
 
 
+def test_two_panels_of_a_session_show_the_same_turns_and_attachments(chats: Chats) -> None:
+    chat = chats("Yes.")
+    other = ChatPanel(chat.session)
+    page = Page(other)
+    page.ask("hello")
+    chat.page.upload(png(), "plot.png")
+    assert [one["tag"] for one in page.ask("hello")["waiting"]] == ["[image_1 plot]"]
+    chat.say("What is it?")
+
+    (view,) = page.event("turns", more=0)["turns"] or page.ask("hello")["turns"]["turns"]
+    assert view["question"] == "What is it?"
+    assert page.ask("hello")["waiting"] == []
+    other.close()
+
+
 def test_a_turn_is_sent_once_and_later_only_what_changed(chats: Chats) -> None:
     chat = chats("Yes.")
     chat.page.ask("hello")
