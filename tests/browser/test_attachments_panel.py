@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 from axe import violations
-from labkit import Lab, Notebook, OpenNotebook, use_theme
+from labkit import IS_LOADED, Lab, Notebook, OpenNotebook, use_theme
 
 SETUP = """import io
 from pathlib import Path
@@ -533,3 +533,21 @@ def test_50_times_opened_and_closed_leave_nothing_behind(
     assert before[:3] == after[:3]
     assert after[3] <= before[3] + 6  # the pool of agentcell's loop, for all panels
     expect(page.locator(".agentcell-panel")).to_have_count(1)
+
+
+def test_after_a_reload_of_the_page_it_shows_what_is_attached_now(
+    notebook: Notebook, open_notebook: OpenNotebook, page: Page
+) -> None:
+    notebook.save()
+    notebook.run(1)
+    expect(items(notebook)).to_have_count(4)
+    notebook.save()
+    notebook.is_open = False  # the page that it was in goes
+    page.reload()
+    page.wait_for_function(IS_LOADED, timeout=90_000)
+    again = open_notebook(name=notebook.name)
+
+    expect(items(again)).to_have_count(4, timeout=60_000)
+    expect(region(again).locator(".agentcell-look img")).to_have_count(4)
+    region(again).get_by_role("button", name="Remove [late_1").click()
+    expect(items(again)).to_have_count(3)
