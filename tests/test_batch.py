@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import agentcell
-from agentcell import Agent, HistoryMemory, LegacyOpenAIModel, RateLimits
+from agentcell import Agent, Budget, HistoryMemory, LegacyOpenAIModel, RateLimits, Session
 from agentcell.adapters.recording import RecordingModel
 from agentcell.batch import BatchResult, RowError
 from agentcell.errors import (
@@ -427,6 +427,30 @@ def test_a_budget_needs_a_price(server: ChatServer) -> None:
         agent(server, model=model).map(rows(3), budget="2.00 usd")
 
     assert server.requests == []
+
+
+@pytest.mark.usefixtures("priced")
+def test_a_session_books_every_row_also_of_a_retry_and_records_no_turn() -> None:
+    said = Rows(refused(400, numbers={1}, times=1))
+    with ChatServer(said) as server:
+        session = Session(model=LegacyOpenAIModel("m", base_url=server.url))
+        first = session.map("This is row {n}.", rows(3))
+        again = first.retry()
+
+    assert list(again) == ["answer 0", "answer 1", "answer 2"]
+    assert round(session.cost.usd, 3) == 3
+    assert session.history.turns() == []
+
+
+@pytest.mark.usefixtures("priced")
+def test_a_session_holds_its_budget_for_a_batch() -> None:
+    with ChatServer(Rows()) as server:
+        session = Session(model=LegacyOpenAIModel("m", base_url=server.url))
+        session.budget = Budget(usd="2.50")
+        result = session.map("This is row {n}.", rows(9), settings={"max_tokens": 7})
+
+        assert 1 <= len(server.requests) <= 2
+    assert isinstance(result.failed[0].error, BudgetExceeded)
 
 
 # -- stopping ------------------------------------------------------------------------------------

@@ -115,13 +115,12 @@ class AsksEach(OwnTools):
         self, work: PromptWork, then: Callable[[Any], object] | None
     ) -> Callable[[Outcome], None]:
         """Return what books each row that was paid for now."""
-        name = uuid.uuid4().hex[:12]
 
         def book(outcome: Outcome) -> None:
             if not outcome.is_from_journal and outcome.calls:
                 paid = Tally(work.model).add(outcome.calls)
                 spent = Spent(usd=paid.usd, unknown=min(1, paid.unknown))
-                self._ledger.book(f"{name}-{outcome.index}", spent)
+                self._ledger.book(uuid.uuid4().hex[:12], spent)
             if then is not None:
                 then(outcome)
 
