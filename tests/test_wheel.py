@@ -51,7 +51,7 @@ def test_the_wheel_holds_every_source_file_and_nothing_else(in_wheel: list[str])
     found = {name for name in in_wheel if ".dist-info/" not in name}
 
     assert found == wanted
-    assert {Path(name).suffix for name in found} <= {".py", ".js", ".css", ".txt", ".typed"}
+    assert {Path(name).suffix for name in found} <= {".py", ".js", ".css", ".ttf", ".txt", ".typed"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

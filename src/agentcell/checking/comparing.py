@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby, zip_longest
 from typing import Any
 
+from agentcell.checking.looks import WIDGET
 from agentcell.checking.wishes import Wishes
 
 _PICTURES = ("image/png", "image/jpeg")
@@ -19,9 +20,6 @@ NEARLY = 3.0
 and fonts differ from machine to machine."""
 
 _AROUND = 40
-
-_WIDGET = "application/vnd.jupyter.widget-view+json"
-"""Holds the name of a widget, which is another in each kernel."""
 
 
 def differences(saved: Any, now: Any) -> Iterator[tuple[int, str]]:
@@ -53,12 +51,12 @@ def _cell(saved: list[Any], now: list[Any]) -> Iterator[str]:
 
 
 def _bundle(old: Any, new: Any) -> Iterator[str]:
-    before, after = old["data"], new["data"]
+    before, after = ({k: v for k, v in one["data"].items() if k != WIDGET} for one in (old, new))
     if before.keys() != after.keys():
         yield f"instead of {', '.join(sorted(before))} came {', '.join(sorted(after))}"
     for mime_type in sorted(before.keys() & after.keys()):
         one, other = before[mime_type], after[mime_type]
-        if one == other or mime_type == _WIDGET:
+        if one == other:
             continue
         if mime_type in _PICTURES:
             if not _look_alike(one, other):
@@ -66,8 +64,8 @@ def _bundle(old: Any, new: Any) -> Iterator[str]:
         else:
             yield _apart(_text(one), _text(other), mime_type)
     if old.get("metadata") != new.get("metadata"):
-        before, after = _text(old.get("metadata")), _text(new.get("metadata"))
-        yield _apart(before, after, "the output's metadata")
+        was, is_now = _text(old.get("metadata")), _text(new.get("metadata"))
+        yield _apart(was, is_now, "the output's metadata")
 
 
 def _joined(outputs: Any) -> list[Any]:

@@ -18,7 +18,8 @@ _REMOTE = re.compile(
 _NO_ALT = re.compile(r"!\[\s*\]\(|<img\b(?![^>]*\balt\s*=\s*[\"'][^\"']+)[^>]*>", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{200,}")
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_WIDGET = "application/vnd.jupyter.widget-view+json"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+"""Holds the name of a widget, which is another in each kernel."""
 
 Finding = tuple[int, str]
 """The number of a cell, counted from 1 (0: the notebook itself), and what is there."""
@@ -47,7 +48,7 @@ def remarks(notebook: Any, size_bytes: int) -> Iterator[Finding]:
             shown = next((one for one in _PICTURES if one in data), None)
             if shown and not output.metadata.get(shown, {}).get("alt"):
                 yield number, "a picture has no alternative text"
-            if _WIDGET in data and not {"text/html", "text/markdown"} & data.keys():
+            if WIDGET in data and not {"text/html", "text/markdown"} & data.keys():
                 yield number, "a widget shows nothing without a kernel"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentcell.checking.looks import Finding
+from agentcell.checking.looks import WIDGET, Finding
 from agentcell.checking.wishes import SKIP_TAG, Wishes
 from agentcell.errors import CellError
 from agentcell.loop import LOOP
@@ -83,6 +83,10 @@ def replayed(
             faults.append((reached[0], _why(error, timeout, _kernel_name(notebook))))
     for cell, saved in zip(executed.cells, notebook.cells, strict=True):
         cell.metadata = copy.deepcopy(saved.metadata)
+        for output in cell.get("outputs", []):
+            if {"text/html", "text/markdown"} & output.get("data", {}).keys():
+                # It is gone with its kernel, and JupyterLab would show that in place of the rest.
+                output.data.pop(WIDGET, None)
     executed.metadata = copy.deepcopy(notebook.metadata)
     return executed, faults
 
