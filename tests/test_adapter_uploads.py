@@ -1142,7 +1142,7 @@ def test_images_for_openai_itself_are_for_vision_and_for_all_others_user_data() 
 
     def send(url: str, mime_type: str) -> object:
         model = OpenAIModel("m", KEY, url)
-        prepared = model.prepared_apart()  # noqa: SLF001 (no way to reach OpenAI from here)
+        prepared = model.prepared_apart()
         file: Any = ("a", None, mime_type)
         asyncio.run(model.send_file(Files(), file, prepared))
         return asked.pop()["purpose"]
