@@ -23,7 +23,7 @@ demo:  ## answer about a receipt, live, with the embedded model
 demo-all:  ## run every notebook live that needs no key
 	@$(SETUP) dev
 	@$(WEIGHTS)
-	@for name in 01 02 03 05 06; do $(PY) notebooks/run_demo.py notebooks/$${name}_*.ipynb || exit 1; done
+	@for name in 01 02 03 05 06 08; do $(PY) notebooks/run_demo.py notebooks/$${name}_*.ipynb || exit 1; done
 
 test:  ## run every test, then every notebook against its saved outputs
 	@$(SETUP) dev
