@@ -10,6 +10,7 @@ from agentcell.adapters.events import Usage
 from agentcell.agents.exchange import ToolFinished
 from agentcell.answer import Answer
 from agentcell.assets.preview import preview
+from agentcell.card import NO_MATHS, QUIET, STYLE, card
 from agentcell.imaging.strip import SHOWN_WIDTH
 from agentcell.messages import MediaMessageBlock, ToolCall, content_text
 from agentcell.safe_text import as_html, as_literal, plain
@@ -21,23 +22,12 @@ Bundle: TypeAlias = dict[str, Any]
 SHOWN_HEIGHT = 280
 """The tallest that a preview is shown, in CSS pixels; its picture holds up to 512 for zooming."""
 
-_CARD = (
-    "border-left:3px solid #888;padding:2px 10px;margin:4px 0;font-size:90%;line-height:1.5;"
-    "overflow-wrap:anywhere"
-)
-_NO_MATHS = 'class="tex2jax_ignore mathjax_ignore"'
-"""Hosts look for maths in HTML as well: two prices in dollars are none."""
-
-_QUIET = "opacity:0.75;font-size:85%;overflow-wrap:anywhere"
-
 _ENDS = {
     "length": "The answer was cut at the model's limit; allow more with --max-tokens.",
     "content_filter": "The provider's filter cut the answer.",
     "refusal": "The model declined to answer.",
 }
 
-
-_SHORT_NAME = 16
 
 _LONGEST_ASKED = 600
 """Characters of a question that a card shows."""
@@ -92,11 +82,11 @@ def attachments(
     if asked:
         short = asked if len(asked) <= _LONGEST_ASKED else f"{asked[:_LONGEST_ASKED]}…"
         said = say("Asked: {question}", question=short)
-        html.append(f'<div dir="auto" style="{_QUIET};white-space:pre-wrap">{as_html(said)}</div>')
+        html.append(f'<div dir="auto" style="{QUIET};white-space:pre-wrap">{as_html(said)}</div>')
         markdown.append(f"\n> {as_literal(said)}")
         text.append(plain(said))
     return {
-        "text/html": f'<div {_NO_MATHS} style="{_CARD}">{"".join(html)}</div>',
+        "text/html": f'<div {NO_MATHS} style="{STYLE}">{"".join(html)}</div>',
         "text/markdown": "\n".join(markdown),
         "text/plain": "\n".join(text),
     }
@@ -106,7 +96,7 @@ def line(said: str) -> Bundle:
     """Return one quiet line; a sentence without facts in it is translated here."""
     said = word(said)
     return {
-        "text/html": f'<div {_NO_MATHS} dir="auto" style="{_QUIET}">{as_html(said)}</div>',
+        "text/html": f'<div {NO_MATHS} dir="auto" style="{QUIET}">{as_html(said)}</div>',
         "text/markdown": f"*{as_literal(said)}*",
         "text/plain": plain(said),
     }
@@ -128,7 +118,7 @@ def footer(answer: Answer, thinking: str = "", *, cost: str = "") -> Bundle:
         bundle = _above(line(say(said)), bundle)
     if (listed := sources(answer)) is not None:
         listed["text/html"] = (
-            f'<div {_NO_MATHS} dir="auto" style="{_QUIET}">{listed["text/html"]}</div>'
+            f'<div {NO_MATHS} dir="auto" style="{QUIET}">{listed["text/html"]}</div>'
         )
         bundle = _above(listed, bundle)
     if thinking.strip():
@@ -145,7 +135,7 @@ def _folded(title: str, text: str) -> str:
     more = len(text) - _LONGEST_THINKING
     short = text if more <= 0 else f"{text[:_LONGEST_THINKING]}{_cut(more)}"
     return (
-        f'<details {_NO_MATHS} style="{_QUIET}"><summary>{as_html(title)}</summary>'
+        f'<details {NO_MATHS} style="{QUIET}"><summary>{as_html(title)}</summary>'
         f'<div dir="auto" style="white-space:pre-wrap;margin-left:1.2em">{as_html(short)}</div>'
         "</details>"
     )
@@ -177,28 +167,7 @@ def tokens(usage: Usage | None) -> str:
 
 def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
     """Return a small table of names and values."""
-    title = word(title)
-    facts = tuple((plain(word(name)), word(value)) for name, value in facts)
-    cells = "".join(
-        f'<tr><th style="text-align:left;padding-right:12px{_whole(name)}">{as_html(name)}</th>'
-        f'<td dir="auto" style="text-align:left;white-space:pre-wrap">{as_html(value)}</td></tr>'
-        for name, value in facts
-    )
-    wide = max((len(name) for name, _ in facts), default=0)
-    return {
-        "text/html": f'<div {_NO_MATHS} style="{_CARD}"><strong>{as_html(title)}</strong>'
-        f"<table>{cells}</table></div>",
-        "text/markdown": "\n".join(
-            [f"**{as_literal(title)}**", ""]
-            + [f"- {as_literal(name)}: {as_literal(value)}" for name, value in facts]
-        ),
-        "text/plain": "\n".join(
-            [
-                plain(title),
-                *(f"  {name.ljust(wide)}  {_hanging(value, wide + 4)}" for name, value in facts),
-            ]
-        ),
-    }
+    return card(word(title), [(word(name), word(value)) for name, value in facts])
 
 
 def tool_calls(
@@ -226,18 +195,18 @@ def tool_calls(
         short = result if len(result) <= _LONGEST_RESULT else f"{result[:_LONGEST_RESULT]}…"
         whole = f"{call_text(call, _LONGEST_RESULT)}\n{short}"
         html.append(
-            f'<details style="{_QUIET}"><summary>{as_html(head)}</summary>'
+            f'<details style="{QUIET}"><summary>{as_html(head)}</summary>'
             f'<div dir="auto" style="white-space:pre-wrap;margin-left:1.2em">{as_html(whole)}</div>'
             "</details>"
         )
         markdown.append(f"- *{as_literal(head)}*")
         text.append(head)
     if waiting:
-        html.append(f'<div dir="auto" style="{_QUIET}">{as_html(waiting)}</div>')
+        html.append(f'<div dir="auto" style="{QUIET}">{as_html(waiting)}</div>')
         markdown.append(f"\n*{as_literal(waiting)}*")
         text.append(plain(waiting))
     return {
-        "text/html": f"<div {_NO_MATHS}>{''.join(html)}</div>",
+        "text/html": f"<div {NO_MATHS}>{''.join(html)}</div>",
         "text/markdown": "\n".join(markdown),
         "text/plain": "\n".join(text),
     }
@@ -262,16 +231,6 @@ def _end_of(finished: ToolFinished) -> str:
     if finished.was_refused:
         return f"{seconds}{say('refused: {reason}', reason=short)}"
     return f"{seconds}{say('failed: {reason}', reason=short)}"
-
-
-def _whole(name: str) -> str:
-    """Return the style that keeps a short name in one piece on a narrow screen."""
-    return ";white-space:nowrap" if len(name) <= _SHORT_NAME else ""
-
-
-def _hanging(value: str, columns: int) -> str:
-    """Return a text whose further lines stand under its first."""
-    return plain(value).replace("\n", "\n" + " " * columns)
 
 
 def _described(block: MediaMessageBlock) -> str:

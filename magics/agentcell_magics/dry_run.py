@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentcell.budget import dollars
-from agentcell.dry_run import DryAttachment, DryMessage, DryRun
+from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
 from agentcell_magics import cards
 from agentcell_magics.approval import Mode
 from agentcell_magics.cards import Bundle
@@ -24,17 +24,6 @@ _MOST_EARLIER = 20
 
 _MOST_ATTACHMENTS = 40
 _LONGEST_SETTING = 300
-
-_HOW = {
-    "inline": "with the question",
-    "upload": "uploaded once, then by its file id",
-    "url": "by its address, which the service reads",
-    "file id": "by its file id",
-    "text": "as text",
-    "page images": "as images of its pages",
-    "refused": "refused",
-}
-
 
 _APPROVE = {
     "ask": "asks you before each call",
@@ -94,10 +83,10 @@ def _attachment(one: DryAttachment) -> Iterator[str]:
         return
     sent = one.sent
     if sent == (one.given,) or not sent:
-        yield say("goes {how}", how=say(_HOW[one.how]))
+        yield say("goes {how}", how=say(HOW_TEXTS[one.how]))
     else:
         pages = f"{len(sent)} × " if len(sent) > 1 else ""
-        yield say("goes {how}, {what}", how=say(_HOW[one.how]), what=f"{pages}{sent[0]}")
+        yield say("goes {how}, {what}", how=say(HOW_TEXTS[one.how]), what=f"{pages}{sent[0]}")
     yield from one.notes
     if one.tokens is not None:
         yield str(one.tokens)

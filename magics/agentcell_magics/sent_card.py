@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from agentcell.card import NO_MATHS, QUIET
 from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell_magics.cards import Bundle
 from agentcell_magics.wording import say, word
 
 LONGEST = 60_000
 """Characters of a request that a notebook keeps."""
-
-_STYLE = "opacity:0.75;font-size:85%;overflow-wrap:anywhere"
 
 
 def sent(request: str, title: str = "The request as sent") -> Bundle:
@@ -30,7 +29,7 @@ def sent(request: str, title: str = "The request as sent") -> Bundle:
     fence = "`" * max(3, _longest_run(text, "`") + 1)
     return {
         "text/html": (
-            f'<details class="tex2jax_ignore mathjax_ignore" style="{_STYLE}">'
+            f'<details {NO_MATHS} style="{QUIET}">'
             f"<summary>{as_html(title)}</summary>"
             f'<pre style="white-space:pre-wrap">{as_html(text)}</pre></details>'
         ),

@@ -25,6 +25,17 @@ from agentcell.request import Request
 
 How: TypeAlias = Literal["inline", "upload", "url", "file id", "text", "page images", "refused"]
 
+HOW_TEXTS: dict[How, str] = {
+    "inline": "with the question",
+    "upload": "uploaded once, then by its file id",
+    "url": "by its address, which the service reads",
+    "file id": "by its file id",
+    "text": "as text",
+    "page images": "as images of its pages",
+    "refused": "refused",
+}
+"""How an attachment goes out, as a person reads it after "goes"; to be translated."""
+
 _CONTENT = {
     *("model", "messages", "input", "contents", "system", "instructions"),
     *("system_instruction", "systemInstruction", "tools"),

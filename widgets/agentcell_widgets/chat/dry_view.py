@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentcell.budget import dollars
-from agentcell.dry_run import DryAttachment, DryMessage, DryRun
+from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
 from agentcell.safe_text import plain
 from agentcell.wording import say
 from agentcell_widgets.chat.views import View, cut
@@ -73,9 +73,9 @@ def _attachment(one: DryAttachment) -> Iterator[str]:
         return
     if one.sent and one.sent != (one.given,):
         pages = f"{len(one.sent)} × " if len(one.sent) > 1 else ""
-        yield say("goes {how}, {what}", how=say(_HOW[one.how]), what=f"{pages}{one.sent[0]}")
+        yield say("goes {how}, {what}", how=say(HOW_TEXTS[one.how]), what=f"{pages}{one.sent[0]}")
     else:
-        yield say("goes {how}", how=say(_HOW[one.how]))
+        yield say("goes {how}", how=say(HOW_TEXTS[one.how]))
     yield from one.notes
     if one.tokens is not None:
         yield str(one.tokens)
@@ -101,13 +101,3 @@ def _of(run: DryRun, origin: str) -> list[DryMessage]:
 
 
 _ORIGINS = {"instructions": "instructions", "history": "earlier", "question": "question"}
-
-_HOW = {
-    "inline": "with the question",
-    "upload": "uploaded once, then by its file id",
-    "url": "by its address, which the service reads",
-    "file id": "by its file id",
-    "text": "as text",
-    "page images": "as images of its pages",
-    "refused": "refused",
-}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from agentcell.card import NO_MATHS
 from agentcell.history.export_html import as_page
 from agentcell.history.turns import Turn
 from agentcell.imaging.strip import strip
@@ -30,7 +31,6 @@ _LONGEST_CALL = 200
 
 _QUIET = "opacity:0.75;font-size:85%"
 _QUESTION = "border-left:3px solid #888;padding:2px 10px;margin:8px 0;white-space:pre-wrap"
-_NO_MATHS = 'class="tex2jax_ignore mathjax_ignore"'
 
 
 def transcript(
@@ -70,7 +70,7 @@ def transcript(
         markdown += _markdown(turn, _shown(turn, forgotten))
         text += _text(turn, _shown(turn, forgotten))
     return Static(
-        html=f"<div {_NO_MATHS}>{''.join(html)}</div>",
+        html=f"<div {NO_MATHS}>{''.join(html)}</div>",
         markdown="\n\n".join(markdown),
         text="\n\n".join(text),
         picture=_pictures(kept, forgotten),
