@@ -430,7 +430,7 @@ def test_a_picture_is_saved_byte_for_byte_and_reported(server: MediaServer, root
     }
     assert result == (
         "1 file made (request req-1, model seedream):\n\n"
-        f"- image → {path}\n  - thumbnail: {plain}\n\nCost: $0.0390"
+        f"- image → generated-media/req-1-0.png\n  - thumbnail: {plain}\n\nCost: $0.0390"
     )
 
 

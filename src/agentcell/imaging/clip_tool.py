@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentcell.agents.signature import Arguments
@@ -10,6 +9,7 @@ from agentcell.agents.tools import Tool
 from agentcell.errors import GenerationError
 from agentcell.imaging.events import Generated
 from agentcell.imaging.executor import told
+from agentcell.imaging.job import place_record
 from agentcell.imaging.wish import MOST_SECONDS, GenerationWish
 
 if TYPE_CHECKING:
@@ -45,14 +45,15 @@ def clip_tool(session: HasGenerator) -> Tool:
     Returns
     -------
     Tool
-        A person must allow each call, unless what makes the clip costs nothing.
+        A person must allow each call, unless what makes the clip costs nothing, or a recording is
+        replayed.
 
     Raises
     ------
     NoBackend
         If nobody is set up who makes clips.
     """
-    backend = session.generator.backend_for(GenerationWish(prompt="anything", kind="video"))
+    is_free = session.generator.is_free(GenerationWish(prompt="anything", kind="video"))
 
     async def video_generation(
         prompt: str,
@@ -74,7 +75,7 @@ def clip_tool(session: HasGenerator) -> Tool:
             if isinstance(event, Generated):
                 root = session.access.root
                 posters = [one.poster for one in event.generation.artifacts if one.poster]
-                shown = [f"a still picture of it: {_short(one, root)}" for one in posters]
+                shown = [f"a still picture of it: {place_record(one, root)}" for one in posters]
                 return "\n".join([told(event.generation, root), *shown])
         raise GenerationError("The maker of clips came to no end.", fix="ask the person.")
 
@@ -86,9 +87,5 @@ def clip_tool(session: HasGenerator) -> Tool:
         parameters=_PARAMETERS,
         function=video_generation,
         arguments=Arguments(video_generation, []),
-        needs_approval=not backend.is_free,
+        needs_approval=not is_free,
     )
-
-
-def _short(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

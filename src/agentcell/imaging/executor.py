@@ -12,6 +12,7 @@ from agentcell.errors import GenerationError
 from agentcell.imaging.contract import GENERATION, ImageToolConfig, image_specs
 from agentcell.imaging.events import Generated
 from agentcell.imaging.generation import Generation
+from agentcell.imaging.job import place_record
 from agentcell.imaging.view import HasImageTools, gate_closed
 from agentcell.imaging.wish import GenerationWish
 
@@ -47,7 +48,8 @@ def image_generation_tool(session: HasGenerator, config: ImageToolConfig | None 
     Returns
     -------
     Tool
-        A person must allow each call, unless what makes the pictures costs nothing.
+        A person must allow each call, unless what makes the pictures costs nothing, or a
+        recording is replayed.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def image_generation_tool(session: HasGenerator, config: ImageToolConfig | None 
     spec = next((one for one in image_specs(gates()) if one.name == GENERATION), None)
     if spec is None:
         raise gate_closed(GENERATION, gates())
-    backend = session.generator.backend_for(GenerationWish(prompt="anything"))
+    is_free = session.generator.is_free(GenerationWish(prompt="anything"))
 
     async def image_generation(
         prompt: str,
@@ -95,7 +97,7 @@ def image_generation_tool(session: HasGenerator, config: ImageToolConfig | None 
         parameters=spec.parameters,
         function=image_generation,
         arguments=Arguments(image_generation, []),
-        needs_approval=not backend.is_free,
+        needs_approval=not is_free,
     )
 
 
@@ -109,8 +111,7 @@ def told(generation: Generation, root: Path) -> str:
     """
     lines = []
     for one in generation.artifacts:
-        path = one.path
-        place = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+        place = place_record(one.path, root)
         size = f", {one.width}x{one.height} pixels" if one.width else ""
         lines.append(f"saved: {place} ({one.mime_type}{size})")
     maker = "/".join(part for part in (generation.backend, generation.model) if part)

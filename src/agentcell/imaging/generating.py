@@ -92,13 +92,33 @@ class Generator:
         """Where files lie, if nothing else is said."""
         return self._access.root / FOLDER
 
+    @property
+    def recorder(self) -> Recorder | None:
+        """What is recorded or replayed of it."""
+        return self._recorder
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether a recording alone answers: then nobody is asked or paid, and nobody need be."""
+        return self._recorder is not None and self._recorder.mode == "replay"
+
+    def is_free(self, wish: GenerationWish) -> bool:
+        """Whether `wish` costs nothing, because of who makes it or because it is replayed.
+
+        Parameters
+        ----------
+        wish
+            See `backend_for`; so are the errors, except in a replay: that needs nobody.
+        """
+        return self.is_replaying or self.backend_for(wish).is_free
+
     def jobs(self) -> tuple[Job, ...]:
         """Return all jobs of the notebook's folder, and those that a recording tells of.
 
         While a recording alone is replayed, those of the recording: what a notebook shows then
         must not depend on what was paid for on this machine.
         """
-        if self._recorder is not None and self._recorder.mode == "replay":
+        if self.is_replaying:
             return tuple(self._replayed.values())
         known = self.ledger.jobs()
         ids = {job.id for job in known}

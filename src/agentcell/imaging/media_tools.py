@@ -18,7 +18,9 @@ from agentcell.imaging.generating import Generator
 from agentcell.imaging.generation import Generation
 from agentcell.imaging.hosted.backend import HostedMediaBackend
 from agentcell.imaging.hosted.service import MediaService
+from agentcell.imaging.job import place_record
 from agentcell.imaging.jobs import FILE, JobLedger
+from agentcell.imaging.listed import listed
 from agentcell.imaging.plan import Confirm
 from agentcell.imaging.web_text import without_queries
 from agentcell.imaging.wish import GenerationWish
@@ -69,7 +71,11 @@ _DESCRIPTIONS = {
 
 
 class MediaResult(str):
-    """What a model reads of a job, as Markdown; `payload` holds the same as JSON values."""
+    """What a model reads of a job, as Markdown; `payload` holds the same as JSON values.
+
+    A model reads paths from the folder on: what it reads is recorded, and a recording is to be
+    known again in another folder. In `payload` they are absolute.
+    """
 
     __slots__ = ("payload",)
 
@@ -108,7 +114,8 @@ def build_media_tools(
     -------
     list of Tool
         ``media_generate_image``, ``media_generate_video``, ``media_list_models``, or nothing. The
-        first two need approval; see `MEDIA_TOOLS`.
+        first two need approval; see `MEDIA_TOOLS`. While a recording is replayed they need
+        neither approval nor a service.
 
     Raises
     ------
@@ -117,7 +124,8 @@ def build_media_tools(
         unencrypted.
     """
     backend = _backend(config)
-    if backend.service() is None:
+    is_replayed = generator is not None and generator.is_replaying
+    if not is_replayed and backend.service() is None:
         return []
     media = _Media.of(backend, action_dir, generator, access, confirm)
     functions = (media.generate_image, media.generate_video, media.list_models)
@@ -132,7 +140,7 @@ def build_media_tools(
             description=_DESCRIPTIONS[name],
             parameters=schema,
             function=function,
-            needs_approval=facts.is_billed,
+            needs_approval=facts.is_billed and not is_replayed,
         )
         for (name, facts), schema, function in zip(
             MEDIA_TOOLS.items(), schemas, functions, strict=True
@@ -164,7 +172,7 @@ async def media_resume(
         If the service does not tell of it, or it is not ready in time.
     """
     media = _Media.of(_backend(config), action_dir, generator, None, None)
-    return await _result(media.generator.resume(request_id, as_made=True))
+    return await _result(media.generator.resume(request_id, as_made=True), media.access.root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +212,16 @@ class _Media:
 
     async def list_models(self, **arguments: Any) -> Any:
         include_upstream = media_arguments.includes_upstream(arguments)
-        return _without_queries(await self.backend.models(include_upstream=include_upstream))
+
+        async def now() -> Any:
+            return _without_queries(await self.backend.models(include_upstream=include_upstream))
+
+        return await listed(self.generator.recorder, now, include_upstream=include_upstream)
 
     async def _made(self, wish: GenerationWish) -> MediaResult:
         named = replace(wish, model=f"{self.backend.name}/{wish.model}")
         events = self.generator.stream(named, confirm=self.confirm, asked_by="model", as_made=True)
-        return await _result(events, asked=wish.count)
+        return await _result(events, self.access.root, asked=wish.count)
 
 
 def _backend(config: MediaConfig | None) -> HostedMediaBackend:
@@ -225,14 +237,16 @@ def _backend(config: MediaConfig | None) -> HostedMediaBackend:
     )
 
 
-async def _result(events: AsyncIterator[GenerationEvent], asked: int = 0) -> MediaResult:
+async def _result(
+    events: AsyncIterator[GenerationEvent], root: Path, asked: int = 0
+) -> MediaResult:
     saved: dict[Path, Saved] = {}
     async for event in events:
         if isinstance(event, Saved):
             saved[event.path] = event
         elif isinstance(event, Generated):
             payload = _payload(event.generation, saved, asked)
-            return MediaResult(_markdown(payload), payload)
+            return MediaResult(_markdown(payload, root), payload)
     raise GenerationError("The job came to no end.", fix="look at `%generate jobs`.")
 
 
@@ -261,13 +275,13 @@ def _payload(generation: Generation, saved: Mapping[Path, Saved], asked: int) ->
     return payload | ({"missing": missing} if missing else {})
 
 
-def _markdown(payload: Mapping[str, Any]) -> str:
+def _markdown(payload: Mapping[str, Any], root: Path) -> str:
     artifacts, missing = payload["artifacts"], payload.get("missing", ())
     many = "file" if len(artifacts) == 1 else "files"
     model = f", model {payload['model']}" if payload["model"] else ""
     lines = [f"{len(artifacts)} {many} made (request {payload['request_id']}{model}):", ""]
     for one in artifacts:
-        lines.append(f"- {one['type']} → {one['path']}")
+        lines.append(f"- {one['type']} → {place_record(Path(one['path']), root)}")
         if one["thumbnail_url"]:
             lines.append(f"  - thumbnail: {one['thumbnail_url']}")
     lines += [f"- not saved: {problem}" for problem in missing]

@@ -20,7 +20,7 @@ from agentcell.imaging.job import dollars, without_secrets
 from agentcell.imaging.wish import GenerationWish
 
 _TYPE = "generation"
-_REFUSED = (401, 403)
+REFUSED = (401, 403)
 """Answers that say something about a key, not about what was asked: never kept."""
 
 _PLAIN = ("kind", "count", "size", "format", "quality", "seed", "seconds", "aspect", "negative")
@@ -149,7 +149,7 @@ class Tape:
         failure = made.failure
         is_kept = isinstance(failure, GenerationFailed) or failure is None
         if failure is not None and not is_kept:
-            is_kept = failure.status is not None and failure.status not in _REFUSED
+            is_kept = failure.status is not None and failure.status not in REFUSED
         if not is_kept:
             return  # it says something of the connection or the key
         self._recording.put(_entry(self._key, self._asked, made))

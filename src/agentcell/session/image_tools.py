@@ -54,7 +54,7 @@ class ImageTools(Making):
             )
         if config != self._image_tools:
             if config.offers_generation and not self._image_tools.offers_generation:
-                self.generator.backend_for(GenerationWish(prompt="anything"))  # is there anybody?
+                self.generator.is_free(GenerationWish(prompt="anything"))  # is there anybody?
             self._image_tools = config
             self._changed()
 

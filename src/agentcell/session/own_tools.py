@@ -58,7 +58,7 @@ class OwnTools(Preparing):
         from agentcell.session.metered import MeteredModel
 
         one: Specialist = next(one for one in SPECIALISTS if one.tool_name == name)
-        makers = self._media()
+        makers = self._media() if self._has_media() else []
         if not makers and one is VIDEO_SPECIALIST:
             makers = [clip_tool(self)]
         elif not makers:
@@ -67,6 +67,13 @@ class OwnTools(Preparing):
         views = view_image_tool(self, ImageToolConfig(image_view_enabled=True))
         asked = MeteredModel(self._asked_model(model), self._ledger, budget=lambda: self.budget)
         return delegation_tools(asked, [*makers, views], specialists=[one])[0]
+
+    def _has_media(self) -> bool:
+        """Whether specialists work with a media service, or did so when they were recorded."""
+        recording = self.recorder.recording
+        if recording is None or not self.generator.is_replaying:
+            return True  # where one is set up
+        return recording.offered(MEDIA[0])
 
     def _media(self) -> list[Tool]:
         """Return the tools of the media service; none where none is set up."""

@@ -130,6 +130,18 @@ class Recording:
             lines = list(self._lines.values())
         return (Entry.of_line(line, self.path.name) for line in lines)
 
+    def offered(self, name: str) -> bool:
+        """Whether a question offered a tool of that name. Entries that are damaged do not count."""
+        with self._lock:
+            self._read()
+            lines = [line for line in self._lines.values() if name in line]
+        for line in lines:
+            with contextlib.suppress(HistoryError):
+                tools = Entry.of_line(line, self.path.name).asked.get("tools", ())
+                if any(tool.get("name") == name for tool in tools):
+                    return True
+        return False
+
     @property
     def default_model(self) -> str:
         """The model that was asked where a cell named none, when this was recorded; or ""."""
