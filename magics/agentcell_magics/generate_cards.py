@@ -19,7 +19,7 @@ from agentcell.imaging.generation import Artifact, Generation
 from agentcell.imaging.strip import SHOWN_WIDTH, strip
 from agentcell.imaging.wish import GenerationWish
 from agentcell.messages import MediaMessageBlock
-from agentcell.safe_text import as_html, as_literal, plain
+from agentcell.safe_text import as_html, as_literal, on_one_line, plain, shortened
 from agentcell_magics.cards import SHOWN_HEIGHT, SMALL_SIDE, Bundle
 from agentcell_magics.wording import say, word
 
@@ -75,8 +75,7 @@ def progress(head: Iterable[str], state: str, part: float | None, seconds: float
     seconds
         Since it began.
     """
-    state = " ".join(plain(state).split())
-    short = state if len(state) <= _LONGEST_STATE else f"{state[:_LONGEST_STATE]}…"
+    short = on_one_line(state, _LONGEST_STATE)
     percent = "" if part is None else f"{100 * min(1.0, max(0.0, part)):.0f} %"
     time = say("{seconds} s", seconds=f"{seconds:.0f}") if seconds >= 1 else ""
     said = " · ".join(filter(None, [*head, short, percent, time]))
@@ -179,7 +178,7 @@ def result(generation: Generation, home: Path) -> tuple[Bundle, Bundle]:
         markdown.append(f"- *{as_literal(said)}*")
         text.append(plain(said))
     if revised := plain(generation.revised_prompt).strip():
-        short = revised[:_LONGEST_REVISED] + ("…" if len(revised) > _LONGEST_REVISED else "")
+        short = shortened(revised, _LONGEST_REVISED)
         html.append(
             f'<details style="{QUIET}"><summary>{as_html(say("As its maker put it"))}</summary>'
             f'<div dir="auto" style="white-space:pre-wrap;margin-left:1.2em">{as_html(short)}</div>'

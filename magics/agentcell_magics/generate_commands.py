@@ -9,7 +9,7 @@ from agentcell.errors import AgentcellError, CellError, NotResumable, Stopped
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.job import Job
 from agentcell.loop import LOOP
-from agentcell.safe_text import plain
+from agentcell.safe_text import on_one_line, plain
 from agentcell.session import Session
 from agentcell_magics import cards
 from agentcell_magics.background import background
@@ -150,22 +150,16 @@ def _jobs(session: Session, *, every: bool) -> None:
 
 
 def _about(job: Job) -> str:
-    told = [_line(job.prompt, _LONGEST_PROMPT), _maker(job), word(_STATES[job.state])]
+    told = [on_one_line(job.prompt, _LONGEST_PROMPT), _maker(job), word(_STATES[job.state])]
     if job.cost is not None:
         told.append(dollars(job.cost) if job.cost else say("free"))
     if job.problem:
-        told.append(_line(job.problem, _LONGEST_PROBLEM))
+        told.append(on_one_line(job.problem, _LONGEST_PROBLEM))
     if job.files:
         told.append(say(", ").join(path.name for path in job.files))
     if job.created.year > 1970:  # noqa: PLR2004 (a recording tells no time)
         told.append(f"{job.created.astimezone():%Y-%m-%d %H:%M}")
     return " · ".join(told)
-
-
-def _line(text: str, longest: int) -> str:
-    """Return a text on one line, of so many characters at most."""
-    flat = " ".join(plain(text).split())
-    return flat if len(flat) <= longest else f"{flat[:longest]}…"
 
 
 def _maker(job: Job) -> str:

@@ -6,7 +6,7 @@ import re
 
 from agentcell.adapters.events import Citation
 from agentcell.answer import Answer
-from agentcell.safe_text import as_html, as_literal, plain
+from agentcell.safe_text import as_html, as_literal, on_one_line, plain
 from agentcell_magics.wording import say
 
 MOST_SOURCES = 40
@@ -74,16 +74,11 @@ def _stands_in(citation: Citation, text: str) -> bool:
 def _parts(citation: Citation) -> tuple[str, str]:
     """Return what is said of one, on one line, and its address."""
     page = [] if citation.page is None else [say("page {number}", number=citation.page)]
-    names = [_one_line(citation.tag, _LONGEST_TITLE), _one_line(citation.title, _LONGEST_TITLE)]
+    names = [on_one_line(citation.tag, _LONGEST_TITLE), on_one_line(citation.title, _LONGEST_TITLE)]
     words = ", ".join([*(name for name in names if name), *page])
-    if quote := _one_line(citation.quote, _LONGEST_QUOTE):
+    if quote := on_one_line(citation.quote, _LONGEST_QUOTE):
         words = f"{words}: “{quote}”" if words else f"“{quote}”"
-    return words, _one_line(citation.url, _LONGEST_PLACE)
-
-
-def _one_line(text: str, longest: int) -> str:
-    short = " ".join(plain(text).split())
-    return short if len(short) <= longest else f"{short[:longest]}…"
+    return words, on_one_line(citation.url, _LONGEST_PLACE)
 
 
 def _html(words: str, url: str) -> str:

@@ -17,6 +17,7 @@ from agentcell.adapters.price_table import shown
 from agentcell.adapters.pricing import cost, price_of
 from agentcell.errors import BudgetExceeded, PriceError
 from agentcell.messages import Message
+from agentcell.safe_text import shown_value
 
 VARIABLE = "AGENTCELL_BUDGET"
 ABOVE_VARIABLE = "AGENTCELL_ASK_ABOVE"
@@ -32,7 +33,6 @@ _AMOUNT = re.compile(
     r"(?:usd|us\s?\$|\$|(?:us[- ]?)?dollars?)?",
     re.IGNORECASE,
 )
-_SHOWN = 60
 _MANY = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 
 Confirm: TypeAlias = "Callable[[CostQuestion], Any]"
@@ -58,7 +58,7 @@ def amount(value: object, what: str = "The budget") -> Decimal:
     number = _number(value, what)
     if not number.is_finite() or not 0 <= number <= MOST:
         raise PriceError(
-            f"{what} is {_short(value)}; 0 to {MOST:,} US dollars were expected.",
+            f"{what} is {shown_value(value)}; 0 to {MOST:,} US dollars were expected.",
             fix="write for example 2.00 usd.",
         )
     return number
@@ -76,7 +76,7 @@ def _number(value: object, what: str) -> Decimal:
         except (InvalidOperation, ValueError):
             return Decimal("nan")
     raise PriceError(
-        f"{what} is {_short(value)}; an amount of US dollars was expected.",
+        f"{what} is {shown_value(value)}; an amount of US dollars was expected.",
         fix='write for example "2.00 usd".',
     )
 
@@ -88,10 +88,10 @@ def _no_amount(text: str, what: str) -> str:
     others = [word for word in words if word.lower() not in {"us", "usd", "dollar", "dollars"}]
     if re.search(r"\d", text) and (signs or others) and not re.search(r"\de[-+]?\d", text):
         unit = (signs or others)[0]
-        return f"{what} is {_short(text)}: budgets are in US dollars, not in {unit[:20]}."
+        return f"{what} is {shown_value(text)}: budgets are in US dollars, not in {unit[:20]}."
     if re.fullmatch(r"\D*\d{1,3}(,\d+)+(\.\d*)?\D*", text):
-        return f"{what} is {_short(text)}; an amount without commas was expected."
-    return f"{what} is {_short(text)}; an amount of US dollars was expected."
+        return f"{what} is {shown_value(text)}; an amount without commas was expected."
+    return f"{what} is {shown_value(text)}; an amount of US dollars was expected."
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -349,8 +349,3 @@ def _next_cent(value: Decimal) -> Decimal:
     cents = value * 100
     whole = cents.to_integral_value(rounding="ROUND_CEILING")
     return max(whole, Decimal(1)) / 100
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.modality import FieldModality
+from agentcell.safe_text import shortened
 
 _SHOWN = 80
 """Characters of a text that a repr shows."""
@@ -35,7 +36,7 @@ class TextMessageBlock:
     type: Literal["text"] = "text"
 
     def __repr__(self) -> str:
-        return f"TextMessageBlock({_short(self.text)!r})"
+        return f"TextMessageBlock({shortened(self.text, _SHOWN)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class MediaMessageBlock:
     type: Literal["media"] = "media"
 
     def __repr__(self) -> str:
-        return f"MediaMessageBlock({_short(self.tag)!r}, {self.asset!r})"
+        return f"MediaMessageBlock({shortened(self.tag, _SHOWN)!r}, {self.asset!r})"
 
     @property
     def modality(self) -> FieldModality:
@@ -94,11 +95,8 @@ class ToolCall:
     raw_arguments: str = ""
 
     def __repr__(self) -> str:
-        return f"ToolCall({_short(self.name)}, {_short(str(self.raw_arguments or self.arguments))})"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        arguments = shortened(str(self.raw_arguments or self.arguments), _SHOWN)
+        return f"ToolCall({shortened(self.name, _SHOWN)}, {arguments})"
 
 
 def media_blocks(messages: Iterable[Message]) -> Iterator[MediaMessageBlock]:

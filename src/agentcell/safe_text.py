@@ -75,6 +75,21 @@ def unsendable(text: str) -> str:
     return "a NUL character (U+0000)" if "\0" in text else ""
 
 
+def shortened(text: str, most: int) -> str:
+    """Return the first `most` characters of `text`, and ``…`` where there are more."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def on_one_line(text: str, most: int) -> str:
+    """Return the first `most` characters of `text` on one line, as `plain` leaves them."""
+    return shortened(" ".join(plain(text).split()), most)
+
+
+def shown_value(value: object, most: int = 60) -> str:
+    """Return a value that was given, as an error repeats it: at most `most` characters."""
+    return shortened(repr(value), most)
+
+
 def plain(text: str) -> str:
     """Return `text` without terminal codes, controls, direction overrides and unseen letters."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -18,6 +18,7 @@ from agentcell.errors import BadRequest, Unsupported
 from agentcell.messages import MediaMessageBlock, TextMessageBlock, ToolCall
 from agentcell.modality import FieldModality
 from agentcell.openai_shape import read_call
+from agentcell.safe_text import shown_value
 
 if TYPE_CHECKING:
     from agentcell.adapters.model import Model
@@ -54,11 +55,11 @@ def arguments_text(call: ToolCall) -> str:
 
 def _turn(message: object, number: int, model: Model) -> Turn:
     if not isinstance(message, Mapping):
-        raise _bad(model, f"Message {number} is {_short(message)}; a dict was expected.")
+        raise _bad(model, f"Message {number} is {shown_value(message)}; a dict was expected.")
     role = message.get("role")
     if role not in ROLES:
         raise _bad(
-            model, f"Message {number} has the role {_short(role)}; {_or(ROLES)} was expected."
+            model, f"Message {number} has the role {shown_value(role)}; {_or(ROLES)} was expected."
         )
     call_id = message.get("tool_call_id") or ""
     if role == "tool" and not (isinstance(call_id, str) and call_id):
@@ -87,7 +88,7 @@ def _parts(content: object, role: str, number: int, model: Model) -> Iterator[Pa
     else:
         raise _bad(
             model,
-            f"Message {number} ({role}) has the content {_short(content)};"
+            f"Message {number} ({role}) has the content {shown_value(content)};"
             " text or a list of blocks was expected.",
         )
     for block in blocks:
@@ -118,7 +119,8 @@ def _part(  # noqa: PLR0911 (one for each kind)
             return _file_part(block, model)
     kind = block.get("type") if isinstance(block, Mapping) else type(block).__name__
     raise Unsupported(
-        f"{model.name} cannot take a part of type {_short(kind)}, in message {number} ({role}).",
+        f"{model.name} cannot take a part of type {shown_value(kind)}, in message {number}"
+        f" ({role}).",
         fix="write down what is said in it, and send that text."
         if kind == "input_audio"
         else "use text, image_url or file parts, or agentcell's own blocks.",
@@ -201,7 +203,7 @@ def _call(call: object, number: int, model: Model) -> ToolCall:
     if read is None:
         raise _bad(
             model,
-            f"Message {number} has the tool call {_short(call)};"
+            f"Message {number} has the tool call {shown_value(call)};"
             " 'id', 'name' and 'arguments' were expected.",
         )
     return read
@@ -214,11 +216,6 @@ def _bad(model: Model, problem: str) -> BadRequest:
         provider=model.provider,
         model=model.model_name,
     )
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"  # noqa: PLR2004
 
 
 def _or(names: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from agentcell.adapters.schema import Schema
 from agentcell.errors import Unsupported
+from agentcell.safe_text import shown_value
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model may think, in OpenAI's words (SDK 3.57, read 2026-11-29)."""
@@ -233,9 +234,9 @@ def _detail(name: str, value: Any, asked: Asked) -> str:
 
 
 def _refuse_value(name: str, value: object, expected: str, asked: Asked) -> NoReturn:
-    shown = repr(value)
-    shown = shown if len(shown) <= 60 else f"{shown[:57]}…"  # noqa: PLR2004
-    asked.refuse(f"{name} is {shown}; {expected} was expected.", f"set {name} to {expected}.")
+    asked.refuse(
+        f"{name} is {shown_value(value)}; {expected} was expected.", f"set {name} to {expected}."
+    )
 
 
 _CHECKS: Mapping[str, Callable[[str, Any, Asked], Any]] = {

@@ -125,7 +125,6 @@ def _check(file: Path, folder: Path, names: Iterable[str], *, overwrite: bool) -
 
 
 def _shown(name: str) -> str:
-    from agentcell.safe_text import plain
+    from agentcell.safe_text import on_one_line
 
-    flat = " ".join(plain(name).split())
-    return flat if len(flat) <= 80 else f"{flat[:80]}…"  # noqa: PLR2004
+    return on_one_line(name, 80)

@@ -16,6 +16,7 @@ from agentcell.adapters.failures import one_line, redacted
 from agentcell.errors import AgentcellError, GenerationError, NoBackend
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.wish import GenerationWish, Kind
+from agentcell.safe_text import shown_value
 
 GROUP = "agentcell.image_backends"
 """The group of entry points: ``name = "package.module:Class"``."""
@@ -40,8 +41,6 @@ _WELL_KNOWN = (
     *(("seedream", "hosted"), ("seededit", "hosted"), ("seedance", "hosted"), ("veo-", "hosted")),
 )
 """How ids of models begin, and who makes them."""
-
-_SHOWN = 60
 
 
 class Backends:
@@ -71,7 +70,7 @@ class Backends:
         """
         if not isinstance(backend, ImageBackend) or not backend.name:
             raise GenerationError(
-                f"{_short(backend)} is no maker of pictures.",
+                f"{shown_value(backend)} is no maker of pictures.",
                 fix="give an instance of a subclass of ImageBackend that has a name.",
             )
         self._made[backend.name] = backend
@@ -134,7 +133,7 @@ class Backends:
         if head in self.names:
             return head, rest.strip()
         raise GenerationError(
-            f"Nobody here makes pictures or clips under the name {_short(said)}.",
+            f"Nobody here makes pictures or clips under the name {shown_value(said)}.",
             fix=f"begin it with one of {', '.join(self.names)}, for example openai/gpt-image-2.",
         )
 
@@ -167,7 +166,7 @@ def _make(name: str) -> ImageBackend:
     value = BUILT_IN.get(name) or dict(_points()).get(name)
     if value is None:
         raise GenerationError(
-            f"There is no maker of pictures named {_short(name)}.",
+            f"There is no maker of pictures named {shown_value(name)}.",
             fix="see `%generate backends`.",
         )
     module, _, attribute = value.partition(":")
@@ -198,8 +197,3 @@ def _points() -> list[tuple[str, str]]:
         return [(one.name.lower(), one.value) for one in entry_points(group=GROUP)]
     except Exception:  # noqa: BLE001 (another package's unreadable list must not hide the rest)
         return []
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

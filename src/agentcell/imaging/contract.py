@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, NoReturn, Self
 
 from agentcell.errors import GenerationError
+from agentcell.safe_text import shown_value
 
 GENERATION = "image_generation"
 VIEW = "view_image"
@@ -33,10 +34,8 @@ class _Choice(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
-        shown = repr(value)
-        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"  # noqa: PLR2004 (characters)
         raise GenerationError(
-            f"{shown} is no {cls.__name__}; {', '.join(cls)} was expected.",
+            f"{shown_value(value)} is no {cls.__name__}; {', '.join(cls)} was expected.",
             fix=f"give for example {next(iter(cls)).value!r}.",
         )
 
@@ -98,7 +97,8 @@ class ImageToolConfig:
             value = getattr(self, one.name)
             if one.name != "image_generation_output_format" and not isinstance(value, bool):
                 raise GenerationError(
-                    f"{one.name} is {value!r:.60}; True or False was expected.", fix="change it."
+                    f"{one.name} is {shown_value(value)}; True or False was expected.",
+                    fix="change it.",
                 )
 
     @property

@@ -29,6 +29,7 @@ from agentcell.imaging.job import (
 )
 from agentcell.imaging.job_file import append, read
 from agentcell.imaging.wish import GenerationWish
+from agentcell.safe_text import shown_value
 
 FILE = "jobs.jsonl"
 
@@ -172,7 +173,7 @@ class JobLedger:
         found = exact[-1:] or near
         if len(found) == 1:
             return found[0]
-        shown = repr(name if len(name) <= 60 else f"{name[:60]}…")  # noqa: PLR2004 (characters)
+        shown = shown_value(name)
         if not found:
             raise NotResumable(
                 f"No job is called {shown} here.", fix="see the jobs with `%generate jobs`."

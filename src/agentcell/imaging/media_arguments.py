@@ -9,6 +9,7 @@ from agentcell.assets.access import AccessPolicy
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import ToolError
 from agentcell.imaging.wish import MOST_IMAGES, MOST_SECONDS, GenerationWish
+from agentcell.safe_text import shown_value
 
 IMAGE_PARAMETERS: dict[str, Any] = {
     "type": "object",
@@ -70,7 +71,6 @@ MODELS_PARAMETERS: dict[str, Any] = {
 }
 
 _SEEDS = range(-(2**63), 2**63)
-_SHOWN = 60
 
 
 def image_wish(arguments: Mapping[str, Any], access: AccessPolicy) -> GenerationWish:
@@ -137,7 +137,7 @@ def _given(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str,
     for name in arguments:
         if name not in known:
             raise ToolError(
-                f"There is no argument {_shown(name)}.", fix=f"there are {', '.join(known)}."
+                f"There is no argument {shown_value(name)}.", fix=f"there are {', '.join(known)}."
             )
     return {name: value for name, value in arguments.items() if value is not None}
 
@@ -189,9 +189,4 @@ def _pictures(values: Iterable[Any], name: str, access: AccessPolicy) -> tuple[I
 
 
 def _wrong(name: str, given: object, expected: str) -> ToolError:
-    return ToolError(f"{name} is {_shown(given)}; {expected} was expected.", fix="change it.")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return ToolError(f"{name} is {shown_value(given)}; {expected} was expected.", fix="change it.")

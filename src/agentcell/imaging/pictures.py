@@ -41,10 +41,10 @@ def as_wish(prompt: str, options: Mapping[str, Any]) -> GenerationWish:
                 fix=f"did you mean {near[0]}?" if near else "leave it out.",
             )
     given = {name: value for name, value in options.items() if value is not None}
-    parents = list(given.pop("parents", ()))
+    parents = given.pop("parents", ())
     for value in _each(given.get("references", ())):
-        if isinstance(value, Generation):
-            parents += [f"sha256:{one.digest}" for one in value.artifacts]
+        if isinstance(value, Generation) and isinstance(parents, (list, tuple)):
+            parents = (*parents, *(f"sha256:{one.digest}" for one in value.artifacts))
     if "references" in given:
         given["references"] = tuple(
             one for value in _each(given["references"]) for one in images(value, "references")
@@ -54,7 +54,7 @@ def as_wish(prompt: str, options: Mapping[str, Any]) -> GenerationWish:
         if len(found) != 1:
             raise GenerationError(f"{len(found)} masks were given.", fix="give one.")
         given["mask"] = found[0]
-    return GenerationWish(prompt=prompt, parents=tuple(parents), **given)
+    return GenerationWish(prompt=prompt, parents=parents, **given)
 
 
 def images(value: object, name: str) -> tuple[ImageAsset, ...]:

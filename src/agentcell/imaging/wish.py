@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import GenerationError
-from agentcell.safe_text import unsendable
+from agentcell.safe_text import shown_value, unsendable
 
 Kind: TypeAlias = Literal["image", "video"]
 ImageFormat: TypeAlias = Literal["png", "webp", "jpeg"]
@@ -104,11 +104,16 @@ class GenerationWish:
         self._check_together()
 
     def _check_types(self) -> None:
-        if fault := unsendable(self.prompt):
-            raise GenerationError(f"The prompt holds {fault}.", fix="type it anew.")
         for name in ("model", "size", "quality", "aspect", "negative"):
             if not isinstance(getattr(self, name), str):
                 raise _wrong(name, getattr(self, name), "a text")
+        said = {"prompt": self.prompt, "negative prompt": self.negative, "model": self.model}
+        for name, text in said.items():
+            if fault := unsendable(text):
+                raise GenerationError(f"The {name} holds {fault}.", fix="type it anew.")
+        if not isinstance(self.parents, (tuple, list)):
+            raise _wrong("parents", self.parents, "a tuple of digests")
+        object.__setattr__(self, "parents", tuple(self.parents))
         if not isinstance(self.references, (tuple, list)):
             raise _wrong("references", self.references, "a tuple of pictures")
         object.__setattr__(self, "references", tuple(self.references))
@@ -135,6 +140,6 @@ def _is_whole(value: object) -> bool:
 
 
 def _wrong(what: str, given: object, expected: str) -> GenerationError:
-    shown = repr(given)
-    shown = shown if len(shown) <= 60 else f"{shown[:60]}…"  # noqa: PLR2004 (characters)
-    return GenerationError(f"{what} is {shown}; {expected} was expected.", fix="change it.")
+    return GenerationError(
+        f"{what} is {shown_value(given)}; {expected} was expected.", fix="change it."
+    )

@@ -14,7 +14,7 @@ from agentcell.assets.preview import Preview, preview
 from agentcell.errors import AgentcellError
 from agentcell.imaging.generation import Artifact, Generation
 from agentcell.imaging.job import Job
-from agentcell.safe_text import as_html, as_literal, plain
+from agentcell.safe_text import as_html, as_literal, on_one_line, plain
 from agentcell.wording import say, word
 from agentcell_widgets.generation.runs import Run
 from agentcell_widgets.panel import Static
@@ -31,8 +31,7 @@ _STATIC_WIDTH = 200
 
 def short(prompt: str) -> str:
     """Return a prompt's beginning in one line, safe to show."""
-    line = " ".join(plain(prompt).split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return on_one_line(prompt, LONGEST)
 
 
 def run_card(run: Run) -> dict[str, Any]:
