@@ -840,6 +840,12 @@ def test_limits_that_are_none_are_an_error(value: object) -> None:
         DownloadLimits(total=value)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["image_bytes", "clip_bytes", "redirects", "retries"])
+def test_what_is_counted_is_counted_whole(name: str) -> None:
+    with pytest.raises(ValueError, match="a whole number"):
+        DownloadLimits(**{name: 1.5})  # type: ignore[arg-type]
+
+
 # -- memory
 
 _FETCH_ALL = """

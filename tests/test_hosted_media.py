@@ -31,6 +31,7 @@ from agentcell.errors import (
     QuotaExceeded,
     RateLimited,
 )
+from agentcell.imaging.backends import watching
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, Progressed
 from agentcell.imaging.hosted import answers, encode
 from agentcell.imaging.hosted.backend import HostedMediaBackend
@@ -486,8 +487,9 @@ def test_a_service_that_asks_for_more_time_than_there_is_is_not_asked_sooner(
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "4", None, True])
 def test_a_patience_that_is_none_is_an_error(value: object) -> None:
-    with pytest.raises(ValueError, match="a number of seconds was expected"):
-        Patience(interval=value)  # type: ignore[arg-type]
+    for kind in (Patience, watching.Patience):
+        with pytest.raises(ValueError, match="a number of seconds was expected"):
+            kind(interval=value)  # type: ignore[arg-type]
 
 
 def test_stopping_the_wait_stops_the_questions(server: MediaServer) -> None:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agentcell.safe_text import shown_value
+
+_WHOLE = {"image_bytes", "clip_bytes", "redirects", "retries"}
+_MAY_BE_NONE = {"redirects", "retries", "first_wait", "longest_wait"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadLimits:
@@ -21,6 +26,11 @@ class DownloadLimits:
         Attempts after the first, where the failure may pass. Nothing is paid for a download.
     first_wait, longest_wait
         Seconds before the second attempt, doubled for each further one; and at most.
+
+    Raises
+    ------
+    ValueError
+        If one of them is something else.
     """
 
     image_bytes: int = 64 << 20
@@ -36,6 +46,9 @@ class DownloadLimits:
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
-            least = 0 if name in {"redirects", "retries", "first_wait", "longest_wait"} else 1e-9
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
-                raise ValueError(f"{name} is {value!r}; a number above 0 was expected")
+            kinds = int if name in _WHOLE else (int, float)
+            is_number = isinstance(value, kinds) and not isinstance(value, bool)
+            if not is_number or not (value > 0 or (value == 0 and name in _MAY_BE_NONE)):
+                what = "whole number" if name in _WHOLE else "number"
+                least = "from 0 on" if name in _MAY_BE_NONE else "above 0"
+                raise ValueError(f"{name} is {shown_value(value)}; a {what} {least} was expected")

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from agentcell.imaging.media_type import MediaType, media_type
+from agentcell.imaging.media_type import HEAD_BYTES, MediaType, media_type
 
 _SUFFIX = ".part"
 _PREFIX = ".agentcell-"
@@ -124,8 +124,8 @@ class PartWriter:
 
     def write(self, data: bytes) -> None:
         """Add `data`."""
-        if len(self._head) < _READ_BYTES >> 8:
-            self._head += data[: _READ_BYTES >> 8]
+        if len(self._head) < HEAD_BYTES:
+            self._head += data[:HEAD_BYTES]
         self._digest.update(data)
         self.size_bytes += len(data)
         view = memoryview(data)

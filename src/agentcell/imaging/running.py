@@ -38,7 +38,7 @@ from agentcell.imaging.job import Job, JobState
 from agentcell.imaging.plan import Confirm, Plan
 from agentcell.imaging.prices import given_price
 from agentcell.imaging.recorded import MadeOnce, Tape, files_of
-from agentcell.imaging.saving import Target, held_path, hold
+from agentcell.imaging.saving import Target, drop, held_path, hold
 from agentcell.imaging.web_text import without_queries
 from agentcell.imaging.wish import GenerationWish
 from agentcell.imaging.writing import Writer, parents_of
@@ -161,7 +161,7 @@ class Run:
                     made = await self._saved(event, index)
                 except (AttachmentError, DownloadError, OSError) as problem:
                     if isinstance(problem, AttachmentError) and index < len(self._held):
-                        self._held[index].unlink(missing_ok=True)  # it will never be a picture
+                        drop(self._held[index])  # it will never be a picture
                     said = mishaps.not_kept(problem, self.backend.name)
                     self._missing.append(said)
                     yield NotSaved(index, said)
@@ -219,9 +219,9 @@ class Run:
             cost=generation.cost,
             problem="; ".join(self._missing),
         )
-        for path in self._held:
-            path.unlink(missing_ok=True)
         account.book(generation.cost)
+        for path in self._held:
+            drop(path)
         self.tape.keep(self._once(generation))
         return generation
 
@@ -268,6 +268,9 @@ class Run:
         is_over = getattr(error, "is_over", True)
         if isinstance(error, GenerationFailed) and not error.job_id and account.job is not None:
             error.job_id = account.job_id
+            error.fix = error.fix.replace(
+                mishaps.RESUME, f"{mishaps.RESUME[:-1]} {account.job_id}`"
+            )
         state: JobState = "failed"
         if not is_over:
             state = "saving" if self._held else "accepted" if self._request_id else "unknown"

@@ -173,17 +173,18 @@ def held_path(folder: Path, job_id: str, index: int) -> Path:
 
 def hold(path: Path, data: bytes) -> None:
     """Keep an answer as it came, whole or not at all; a disk that takes nothing keeps nothing."""
-    partial = path.with_suffix(".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink()
+    with contextlib.suppress(OSError):
+        part = part_of(data, path.parent)
+        try:
+            part.path.replace(path)
+        finally:
+            part.discard()
+
+
+def drop(path: Path) -> None:
+    """Take away what `hold` kept; where that cannot be done it stays, and does no harm."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def artifact(path: Path, asset: ImageAsset, alt: str) -> Artifact:

@@ -74,6 +74,7 @@ class Writer:
                 done = await asyncio.to_thread(self._put, part, index)
             else:
                 data = await asyncio.to_thread(part.path.read_bytes)
+                made = replace(made, kind="image")  # whatever it was to be: it is paid for
                 done = await asyncio.to_thread(self.written, made, data, index)
         finally:
             part.discard()
@@ -85,11 +86,12 @@ class Writer:
         """Fetch a clip's still picture; the clip is as good without it."""
         with contextlib.suppress(DownloadError, OSError):
             part = await self.backend.downloader().fetch(url, self.target.folder)
-            with contextlib.closing(contextlib.ExitStack()) as stack:
-                stack.callback(part.discard)
+            try:
                 if part.media.kind == "image":
                     stem = self.target.path(index, "mp4").stem
                     return await asyncio.to_thread(part.put, f"{stem}{POSTER}")
+            finally:
+                part.discard()
         return None
 
     def _put(self, part: Part, index: int) -> Artifact:
@@ -154,10 +156,12 @@ def generation_of(job: Job) -> Generation | None:
     for path in job.files:
         if not path.is_file():
             continue
-        if wish.kind == "image":
+        with path.open("rb") as stream:  # a service may have made another kind than was wished
+            is_clip = media_type(stream.read(HEAD_BYTES)).kind == "video"
+        if is_clip:
+            found.append(clip_artifact(path, alt))
+        else:
             found.append(artifact(path, ImageAsset.from_path(path), alt))
-            continue
-        found.append(clip_artifact(path, alt))
     if not found:
         return None
     return Generation(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcell.errors import ModelError
+from agentcell.imaging.patience import check_seconds
 
 GONE = {401, 403, 404, 410}
 """Statuses that no waiting changes."""
@@ -25,11 +26,19 @@ class Patience:
         Between two looks.
     longest
         Between two looks that went wrong: each wait is twice the one before.
+
+    Raises
+    ------
+    ValueError
+        If one of them is no number of seconds.
     """
 
     total: float = 600.0
     interval: float = 5.0
     longest: float = 60.0
+
+    def __post_init__(self) -> None:
+        check_seconds(self)
 
 
 class TooLong(Exception):

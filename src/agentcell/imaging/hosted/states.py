@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from agentcell.imaging.patience import check_seconds
 
 if TYPE_CHECKING:
     from agentcell.imaging.wish import Kind
@@ -43,6 +44,11 @@ class Patience:
         Seconds between two questions.
     longest
         Seconds between two questions that went wrong: each wait is twice the one before.
+
+    Raises
+    ------
+    ValueError
+        If one of them is no number of seconds.
     """
 
     image: float = 300.0
@@ -51,11 +57,7 @@ class Patience:
     longest: float = 30.0
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not (value >= 0 and math.isfinite(value)):
-                raise ValueError(f"{name} is {value!r}; a number of seconds was expected")
+        check_seconds(self)
 
     def budget(self, kind: Kind) -> float:
         """Return the seconds that a job of that kind is waited for."""
