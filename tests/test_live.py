@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 
 from kernels import Kernel
+from promptly import PROMPTLY
 
 SETUP = """
 %load_ext agentcell
@@ -63,7 +64,7 @@ def test_an_interrupt_ends_the_cell_within_a_second_and_keeps_what_came(kernel: 
     kernel.interrupt()
     ran = kernel.finish(cell)
 
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < PROMPTLY
     assert ran.status == "error"
     assert ran.ename == "Stopped"
     assert len(ran.traceback.splitlines()) == 1
@@ -83,7 +84,7 @@ def test_an_interrupt_before_the_first_word_ends_the_cell_too(kernel: Kernel) ->
     kernel.interrupt()
     ran = kernel.finish(cell)
 
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < PROMPTLY
     assert ran.ename == "Stopped"
     assert kernel.run("%agent history").text.count("stopped") == 1
 
@@ -134,7 +135,7 @@ def test_an_interrupt_while_attachments_are_prepared_sends_nothing(kernel: Kerne
     kernel.interrupt()
     ran = kernel.finish(cell)
 
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < PROMPTLY
     assert (ran.ename, ran.evalue) == ("Stopped", "before anything was sent, as you asked.")
     assert kernel.run("%agent history").text.strip() == "No turns yet."
 
@@ -150,7 +151,7 @@ def test_a_second_interrupt_while_the_first_is_handled_changes_nothing(kernel: K
         time.sleep(0.1)
     ran = kernel.finish(cell)
 
-    assert time.monotonic() - began < 1.3
+    assert time.monotonic() - began < PROMPTLY
     assert ran.ename == "Stopped"
     assert len(ran.traceback.splitlines()) == 1
     assert kernel.run("print(said.status)").text.strip() == "interrupted"

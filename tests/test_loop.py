@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentcell.loop import LOOP, LoopThread
+from promptly import PROMPTLY
 
 
 async def numbers(count: int, wait: float = 0.0) -> AsyncIterator[int]:
@@ -161,7 +162,7 @@ def test_an_interrupt_ends_a_wait_within_a_second() -> None:
     with interrupted_after(0.2), pytest.raises(KeyboardInterrupt):
         list(LOOP.iterate(watched.items()))
 
-    assert time.monotonic() - began < 1.2
+    assert time.monotonic() - began < PROMPTLY
     assert watched.ended.is_set()
     assert watched.cancelled
 
@@ -179,26 +180,26 @@ def test_an_interrupt_ends_a_call_within_a_second() -> None:
     with interrupted_after(0.2), pytest.raises(KeyboardInterrupt):
         LOOP.run(sleep())
 
-    assert time.monotonic() - began < 1.2
+    assert time.monotonic() - began < PROMPTLY
     assert ended.is_set()
     assert LOOP.run(asyncio.sleep(0, "next")) == "next"
 
 
 def test_work_that_will_not_stop_does_not_hold_the_caller() -> None:
-    done = threading.Event()
+    released, done = threading.Event(), threading.Event()
 
     async def stubborn() -> None:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(60)
-        await asyncio.sleep(1.2)
+        await asyncio.to_thread(released.wait, 60)
         done.set()
 
-    began = time.monotonic()
     with interrupted_after(0.1), pytest.raises(KeyboardInterrupt):
         LOOP.run(stubborn())
 
-    assert time.monotonic() - began < 1.1
-    assert done.wait(3)
+    assert not done.is_set()
+    released.set()
+    assert done.wait(PROMPTLY)
 
 
 def test_an_interrupt_before_the_work_began_leaves_nothing_behind() -> None:
@@ -274,5 +275,5 @@ def test_the_stop_button_of_a_kernel_gets_through() -> None:
         list(LOOP.iterate(watched.items()))
 
     timer.join()
-    assert time.monotonic() - began < 1.2
+    assert time.monotonic() - began < PROMPTLY
     assert watched.ended.is_set()

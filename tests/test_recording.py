@@ -244,7 +244,8 @@ def test_timing_can_be_replayed(tmp_path: Path) -> None:
         list(RecordingModel(Slow("slow"), path, "replay", timing=timing).stream(ask()))
         spent.append(time.monotonic() - began)
 
-    assert spent[0] < 0.3 < spent[1]
+    assert spent[1] >= 0.3
+    assert spent[0] < spent[1]
 
 
 CHANGES: list[tuple[str, dict[str, Any], list[str]]] = [
