@@ -206,7 +206,7 @@ def facts(generation: Generation, home: Path) -> dict[str, Any]:
     """
     return {
         "generation": generation.job_id,
-        "maker": maker(generation),
+        "maker": plain(generation.maker),
         "seed": generation.seed,
         "cost": None if generation.cost is None else f"{generation.cost.normalize():f}",
         "parents": list(generation.parents),
@@ -223,13 +223,8 @@ def facts(generation: Generation, home: Path) -> dict[str, Any]:
     }
 
 
-def maker(generation: Generation) -> str:
-    """Return ``backend/model``, or the backend alone."""
-    return "/".join(filter(None, [generation.backend, plain(generation.model)]))
-
-
 def _foot(generation: Generation) -> Iterable[str]:
-    yield maker(generation)
+    yield plain(generation.maker)
     if generation.seed is not None:
         yield say("seed {number}", number=generation.seed)
     if generation.cost is None:

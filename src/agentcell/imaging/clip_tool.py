@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentcell.agents.signature import Arguments
 from agentcell.agents.tools import Tool
-from agentcell.errors import GenerationError
-from agentcell.imaging.events import Generated
+from agentcell.imaging.events import made_of
 from agentcell.imaging.executor import told
 from agentcell.imaging.job import place_record
 from agentcell.imaging.wish import MOST_SECONDS, GenerationWish
@@ -71,13 +70,11 @@ def clip_tool(session: HasGenerator) -> Tool:
             seconds=duration_seconds,
             aspect=aspect_ratio,
         )
-        async for event in session.generator.stream(wish, asked_by="model"):
-            if isinstance(event, Generated):
-                root = session.access.root
-                posters = [one.poster for one in event.generation.artifacts if one.poster]
-                shown = [f"a still picture of it: {place_record(one, root)}" for one in posters]
-                return "\n".join([told(event.generation, root), *shown])
-        raise GenerationError("The maker of clips came to no end.", fix="ask the person.")
+        made = await made_of(session.generator.stream(wish, asked_by="model"))
+        root = session.access.root
+        posters = [one.poster for one in made.artifacts if one.poster]
+        shown = [f"a still picture of it: {place_record(one, root)}" for one in posters]
+        return "\n".join([told(made, root), *shown])
 
     return Tool(
         name=NAME,

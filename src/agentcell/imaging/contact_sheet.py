@@ -78,8 +78,7 @@ def words(generation: Generation) -> str:
     """Return what was made, in a line for each file."""
     kind = generation.artifacts[0].kind if generation.artifacts else "image"
     count = len(generation.artifacts)
-    made_by = "/".join(part for part in (generation.backend, generation.model) if part)
-    facts = [f"{count} {kind}{'' if count == 1 else 's'} by {made_by}"]
+    facts = [f"{count} {kind}{'' if count == 1 else 's'} by {generation.maker}"]
     facts += [f"seed {generation.seed}"] if generation.seed is not None else []
     facts += [shown(generation.cost)] if generation.cost else []
     lines = [", ".join(facts)]

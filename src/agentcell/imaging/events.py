@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from agentcell.errors import GenerationError
 
 if TYPE_CHECKING:
     from agentcell.imaging.generation import Generation
@@ -111,3 +115,21 @@ GenerationEvent: TypeAlias = (
     Planned | Accepted | Progressed | PartialImage | Saved | NotSaved | Generated
 )
 """What `Generator.stream` yields to a magic, a panel or a tool."""
+
+
+async def made_of(events: AsyncGenerator[GenerationEvent]) -> Generation:
+    """Read a job's events to their end, and return what was made.
+
+    Raises
+    ------
+    GenerationError
+        If nothing was, and they say nothing of it. Other errors are those of the events.
+    """
+    made: Generation | None = None
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Generated):
+                made = event.generation
+    if made is None:
+        raise GenerationError("The job came to no end.", fix="look at `%generate jobs`.")
+    return made

@@ -8,9 +8,8 @@ from agentcell.adapters.price_table import shown
 from agentcell.agents.signature import Arguments
 from agentcell.agents.tools import Tool
 from agentcell.assets.asset import ImageAsset
-from agentcell.errors import GenerationError
 from agentcell.imaging.contract import GENERATION, ImageToolConfig, image_specs
-from agentcell.imaging.events import Generated
+from agentcell.imaging.events import made_of
 from agentcell.imaging.generation import Generation
 from agentcell.imaging.job import place_record
 from agentcell.imaging.view import HasImageTools, gate_closed
@@ -86,10 +85,7 @@ def image_generation_tool(session: HasGenerator, config: ImageToolConfig | None 
             format=output_format or gates().image_generation_output_format.value,
         )
         events = session.generator.stream(wish, output=output_path or None, asked_by="model")
-        async for event in events:
-            if isinstance(event, Generated):
-                return told(event.generation, session.access.root)
-        raise GenerationError("The maker of pictures came to no end.", fix="ask the person.")
+        return told(await made_of(events), session.access.root)
 
     return Tool(
         name=spec.name,
@@ -114,8 +110,7 @@ def told(generation: Generation, root: Path) -> str:
         place = place_record(one.path, root)
         size = f", {one.width}x{one.height} pixels" if one.width else ""
         lines.append(f"saved: {place} ({one.mime_type}{size})")
-    maker = "/".join(part for part in (generation.backend, generation.model) if part)
     cost = "not known" if generation.cost is None else shown(generation.cost)
-    lines.append(f"made by: {maker}; cost: {cost}")
+    lines.append(f"made by: {generation.maker}; cost: {cost}")
     lines += [f"missing: {one}" for one in generation.missing]
     return "\n".join(lines)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Callable
 from decimal import Decimal
 from pathlib import Path
 
 from agentcell.adapters.recording.recorder import Recorder
 from agentcell.assets.access import AccessPolicy, Asker
-from agentcell.errors import GenerationError, ModelError, NoBackend, NotResumable
+from agentcell.errors import ModelError, NoBackend, NotResumable
 from agentcell.imaging.account import Account
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.choosing import Backends
@@ -24,8 +23,8 @@ from agentcell.imaging.generation import Generation
 from agentcell.imaging.job import Job
 from agentcell.imaging.jobs import JobLedger
 from agentcell.imaging.plan import Confirm, Plan, Till
-from agentcell.imaging.recorded import MadeOnce, Tape, asked_again, asked_of
-from agentcell.imaging.replaying import replayed, replayed_job
+from agentcell.imaging.recorded import Tape
+from agentcell.imaging.replaying import Replays, replayed_plan
 from agentcell.imaging.running import Run
 from agentcell.imaging.saving import FOLDER, Target
 from agentcell.imaging.wish import GenerationWish, Kind
@@ -72,7 +71,7 @@ class Generator:
         self._recorder = recorder
         self._changed = changed
         self._generations: list[Generation] = []
-        self._replayed: dict[str, Job] = {}
+        self._replays = Replays(recorder, ledger.home)
 
     def __repr__(self) -> str:
         return f"Generator({len(self._generations)} generations, {self.ledger!r})"
@@ -119,10 +118,10 @@ class Generator:
         must not depend on what was paid for on this machine.
         """
         if self.is_replaying:
-            return tuple(self._replayed.values())
+            return self._replays.jobs
         known = self.ledger.jobs()
         ids = {job.id for job in known}
-        return (*known, *(job for name, job in self._replayed.items() if name not in ids))
+        return (*known, *(job for job in self._replays.jobs if job.id not in ids))
 
     def backend_for(self, wish: GenerationWish) -> ImageBackend:
         """Return who makes `wish`.
@@ -154,10 +153,10 @@ class Generator:
         GenerationError
             If it cannot be made as it is asked for.
         """
-        tape = self._tape(wish)
+        tape = self._replays.tape(wish)
         once = tape.found()
         if once is not None:
-            return self._plan_of(once, wish)
+            return replayed_plan(once, wish, self.backends)
         if tape.must_replay:
             with contextlib.suppress(NoBackend, ModelError):  # a key is not needed here
                 named, own = self.backends.chosen(wish, self.model.get(wish.kind, ""))
@@ -211,12 +210,12 @@ class Generator:
         ModelError
             If the service refuses or fails; `is_billed` says whether it may have been paid for.
         """
-        tape = self._tape(wish)
+        tape = self._replays.tape(wish)
         once = tape.found()
         if once is not None:
             target = self._target(output, wish, asked_by, is_replayed=True)
-            for event in self._again(once, wish, target):
-                yield event
+            for event in self._replays.events(once, wish, target):
+                yield self._noted(event)
             return
         plan = self.plan(wish)
         target = self._target(output, plan.wish, asked_by, is_replayed=plan.is_free)
@@ -248,13 +247,13 @@ class Generator:
         ModelError
             As for `stream`.
         """
-        tape = self._tape(None, job_id)
+        tape = self._replays.tape_again(job_id)
         once = tape.found()
         if once is not None:
-            wish = self._wish_of(once.job_id)
+            wish = self._replays.wish_of(once.job_id)
             target = self._target(None, wish, "person", is_replayed=True)
-            for event in self._again(once, wish, target):
-                yield event
+            for event in self._replays.events(once, wish, target):
+                yield self._noted(event)
             return
         if tape.must_replay:
             raise tape.missed()
@@ -302,23 +301,6 @@ class Generator:
 
     # -- within
 
-    def _plan_of(self, once: MadeOnce, wish: GenerationWish) -> Plan:
-        """Return the plan of what is replayed: nothing needs to be set up for it."""
-        try:
-            backend = self.backends.named(once.backend)
-        except GenerationError:  # a package that is not installed here
-            backend = ImageBackend()
-        return Plan(
-            backend=backend,
-            wish=replace(wish, model=once.model),
-            price=once.cost,
-            is_free=once.cost == 0,
-            is_replayed=True,
-        )
-
-    def _tape(self, wish: GenerationWish | None, name: str = "") -> Tape:
-        return Tape(self._recorder, asked_again(name) if wish is None else asked_of(wish))
-
     def _run(  # noqa: PLR0913 (what a run has)
         self,
         backend: ImageBackend,
@@ -359,20 +341,3 @@ class Generator:
             if self._changed is not None:
                 self._changed()
         return event
-
-    def _again(
-        self, once: MadeOnce, wish: GenerationWish, target: Target
-    ) -> Iterator[GenerationEvent]:
-        try:
-            for event in replayed(once, wish, target):
-                if isinstance(event, Generated):
-                    self._replayed.pop(once.job_id, None)
-                yield self._noted(event)
-        except ModelError as failure:
-            if once.request_id and not getattr(failure, "is_over", True):
-                self._replayed[once.job_id] = replayed_job(once, wish, self.ledger.home)
-            raise
-
-    def _wish_of(self, job_id: str) -> GenerationWish:
-        job = self._replayed.get(job_id)
-        return GenerationWish(prompt="resumed") if job is None else job.wish_again(is_whole=False)

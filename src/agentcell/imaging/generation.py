@@ -86,6 +86,11 @@ class Generation:
     missing: tuple[str, ...] = field(default=())
 
     @property
+    def maker(self) -> str:
+        """``backend/model``, or the backend alone."""
+        return "/".join(filter(None, (self.backend, self.model)))
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """Where the files lie, in order."""
         return tuple(artifact.path for artifact in self.artifacts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
@@ -25,9 +25,6 @@ from agentcell.messages import MediaMessageBlock
 from agentcell.metering import Ledger
 from agentcell.prompts.fields import FieldSpec
 from agentcell.request import Defaults
-
-if TYPE_CHECKING:
-    pass
 
 
 class Kept:

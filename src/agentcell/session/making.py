@@ -7,16 +7,14 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from agentcell.budget import Confirm
-from agentcell.errors import GenerationError
-from agentcell.imaging.events import Generated
+from agentcell.imaging.events import made_of
 from agentcell.imaging.generation import Generation
 from agentcell.imaging.jobs import FILE, JobLedger
 from agentcell.loop import LOOP
+from agentcell.session.past import Past
 
 if TYPE_CHECKING:
     from agentcell.imaging.generating import Generator
-
-from agentcell.session.past import Past
 
 _lock = threading.Lock()
 
@@ -99,7 +97,4 @@ class Making(Past):
         from agentcell.imaging.pictures import as_wish
 
         wish = as_wish(prompt, options)
-        async for event in self.generator.stream(wish, confirm=confirm, output=output):
-            if isinstance(event, Generated):
-                return event.generation
-        raise GenerationError("The maker of pictures came to no end.", fix="ask again.")
+        return await made_of(self.generator.stream(wish, confirm=confirm, output=output))

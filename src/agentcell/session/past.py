@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from agentcell.history.branches import FormerRun
 from agentcell.history.turns import Turn
+from agentcell.session.kept import Kept
 
 if TYPE_CHECKING:
     from agentcell.history.restored import Restored
-
-from agentcell.session.kept import Kept
 
 
 class Past(Kept):

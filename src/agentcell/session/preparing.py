@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentcell import asking
 from agentcell.adapters.model import Model
@@ -28,10 +28,6 @@ from agentcell.prompts.fields import normalize_field_specs
 from agentcell.prompts.question import Question, compose
 from agentcell.request import Request
 from agentcell.safe_text import unsendable
-
-if TYPE_CHECKING:
-    pass
-
 from agentcell.session.image_tools import ImageTools
 
 
