@@ -22,7 +22,7 @@ from agentcell_magics.each_display import EachDisplay, dry_run
 from agentcell_magics.line import shown
 from agentcell_magics.live import show
 from agentcell_magics.named import rows_named, schema_named
-from agentcell_magics.options import AgentOptions
+from agentcell_magics.options import MAX_ROUNDS, AgentOptions
 from agentcell_magics.wording import say
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _NOT_WITH_EACH: Mapping[str, tuple[str, Callable[[AgentOptions], bool]]] = {
     "-T": ("tools", lambda options: bool(options.tools)),
+    "--approve": ("calls of tools", lambda options: options.approve is not None),
+    "--max-rounds": ("rounds of tools", lambda options: options.max_rounds != MAX_ROUNDS),
     "--skill": ("skills", lambda options: bool(options.skills)),
     "--async": ("the background", lambda options: options.in_background),
     "--prompt": ("a prompt file", lambda options: options.prompt is not None),
@@ -87,6 +89,11 @@ def check_each(options: AgentOptions) -> None:
         raise CellError(
             "--each makes a DataFrame, and no variable is named for it.",
             fix=f"write for example --each {shown(options.each)} --out answers.",
+        )
+    if options.fresh and options.journal:
+        raise CellError(
+            "--fresh asks about all rows anew, and --journal keeps answers so that none is.",
+            fix="keep one of them, or name another file.",
         )
     if options.at_provider and options.workers:
         raise CellError(

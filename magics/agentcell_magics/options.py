@@ -8,6 +8,9 @@ from typing import Any
 from agentcell.errors import CellError
 from agentcell_magics.line import Option, parse, shown
 
+MAX_ROUNDS = 10
+"""Rounds of tool calls that one answer may take, where the line says nothing."""
+
 AGENT_OPTIONS = (
     Option(
         flags=("-m", "--model"),
@@ -82,7 +85,7 @@ AGENT_OPTIONS = (
         key="max_rounds",
         kind="count",
         value="N",
-        help="how many rounds of tool calls there may be (10, if not given)",
+        help=f"how many rounds of tool calls there may be ({MAX_ROUNDS}, if not given)",
     ),
     Option(
         flags=("--schema",),
@@ -250,7 +253,7 @@ class AgentOptions:
     verbose: bool = False
     tools: tuple[str, ...] = ()
     approve: str | None = None
-    max_rounds: int = 10
+    max_rounds: int = MAX_ROUNDS
     schema: str | None = None
     skills: tuple[str, ...] = ()
     in_background: bool = False
