@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import itertools
 import json
+import pickle
 import re
 import threading
 import warnings
@@ -36,6 +39,7 @@ from agentcell.errors import (
     FieldError,
     GraphNotBuilt,
     ServiceError,
+    ToolError,
 )
 from agentcell.messages import Message, content_text, media_blocks
 from agentcell.prompts.fields import FieldWarning
@@ -587,3 +591,140 @@ def test_any_graph_is_refused_with_the_reason_or_runs_to_its_end(
     assert isinstance(run, GraphRun)
     assert all(node.status == "done" for node in run.nodes)
     assert run.output.keys() == {k for e in edges if e[1] == "exit" for k in e[2]}
+
+
+# -- large, deep and nested ----------------------------------------------------------------------
+
+
+class Passing:
+    """A node that gives on what it was given, or does `work` with it."""
+
+    def __init__(self, name: str = "", work: Any = None) -> None:
+        self.name = name
+        self.work = work or dict
+
+    def step(self, given: Mapping[str, Any]) -> Any:
+        return self.work(given)
+
+
+class PassingSoon(Passing):
+    """The same, awaited on the loop."""
+
+    async def astep(self, given: Mapping[str, Any]) -> Any:
+        return self.work(given)
+
+
+def one_node(node: Any) -> RootGraph:
+    edges = [("entry", "n", {"k": ""}), ("n", "exit", {"k": ""})]
+    return RootGraph("one", nodes=[("n", node)], edges=edges).build()
+
+
+def side_by_side(count: int, work: Any = None) -> RootGraph:
+    names = [f"n{number}" for number in range(count)]
+    edges = [edge for n in names for edge in (("entry", n, {"k": ""}), (n, "exit", {"k": ""}))]
+    return RootGraph("wide", nodes=[(n, Passing(n, work)) for n in names], edges=edges).build()
+
+
+def test_many_ways_through_a_graph_cost_no_more_than_its_edges() -> None:
+    layers = [[f"n{row}_{at}" for at in range(2)] for row in range(60)]  # 2 to the 60th paths
+    edges: list[Any] = [("entry", name, {"k": ""}) for name in layers[0]]
+    for above, below in itertools.pairwise(layers):
+        edges += [(one, other, {"k": ""}) for one in above for other in below]
+    edges += [(name, "exit", {"k": ""}) for name in layers[-1]]
+    kind = NodeTemplate(Agent, model=Filling(), pull_keys={"seen": "TEXT:Seen"})
+    nodes = [
+        (n, kind if n == "n59_0" else Passing(n, lambda _: {"k": 1})) for r in layers for n in r
+    ]
+
+    run = RootGraph("deep", {"seen": "x"}, edges, nodes).build().invoke({"k": 1})
+
+    assert "seen:\nx\n" in run.output["k"][0]
+
+
+def test_a_chain_may_be_longer_than_python_recurses_and_given_backwards() -> None:
+    names = [f"n{number}" for number in range(1200)]
+    edges = [
+        (one, other, {"k": ""})
+        for one, other in zip(["entry", *names], [*names, "exit"], strict=True)
+    ]
+    nodes = [(name, Passing(name)) for name in reversed(names)]
+
+    assert RootGraph("long", edges=edges, nodes=nodes).build().invoke({"k": 7}).output == {"k": 7}
+
+
+def test_two_hundred_branches_of_own_steps_all_run_at_the_same_time() -> None:
+    meeting = threading.Barrier(200, timeout=60)  # it breaks unless all of them come
+
+    def meet(given: Mapping[str, Any]) -> dict[str, Any]:
+        meeting.wait()
+        return dict(given)
+
+    assert len(side_by_side(200, meet).invoke({"k": 1}).output["k"]) == 200
+
+
+def test_graphs_inside_the_steps_of_many_branches_do_not_wait_for_each_other() -> None:
+    inner = side_by_side(3)
+
+    outer = side_by_side(40, lambda given: inner.invoke(given).output)
+
+    assert outer.invoke({"k": 1}).output == {"k": [[1, 1, 1]] * 40}
+
+
+def test_a_graph_waited_for_on_the_loop_it_runs_on_is_refused_and_does_not_hang() -> None:
+    inner = side_by_side(1)
+
+    with pytest.raises(RuntimeError, match="use await instead"):
+        one_node(PassingSoon(work=lambda given: inner.invoke(given).output)).invoke({"k": 1})
+
+    assert inner.invoke({"k": 2}).output == {"k": 2}
+
+
+@pytest.mark.parametrize("kind", [Passing, PassingSoon])
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+def test_an_exit_in_a_step_is_its_nodes_failure_and_the_next_run_works(
+    kind: type[Passing], raised: BaseException
+) -> None:
+    def leave(_: Any) -> None:
+        raise raised
+
+    said = f"Node 'n': The function ended with {type(raised).__name__}"
+    with pytest.raises(ToolError, match=said):
+        one_node(kind(work=leave)).invoke({"k": 1})
+
+    assert one_node(kind()).invoke({"k": 1}).output == {"k": 1}
+
+
+def test_what_is_no_error_of_ours_stays_as_it_is_with_its_node_and_run() -> None:
+    def divide(_: Any) -> Any:
+        return 1 / 0
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        one_node(Passing(work=divide)).invoke({"k": 1})
+
+    assert caught.value.__notes__ == ["This is what node 'n' of a graph raised."]
+    assert caught.value.graph_run.nodes[0].status == "failed"  # type: ignore[attr-defined]
+
+
+def test_a_branch_that_another_stopped_is_not_called_failed() -> None:
+    with pytest.raises(ServiceError) as caught:
+        graph_of(BRANCHES, model=Hanging()).build().invoke({"query": "?"})
+
+    run = caught.value.graph_run  # type: ignore[attr-defined]
+    assert {node.name: node.status for node in run.nodes} | {"join": ""} == {
+        "left": "stopped",
+        "right": "failed",
+        "join": "",
+    }
+    assert "■ left" in run._repr_mimebundle_()["text/plain"]
+
+
+def test_a_built_graph_can_be_copied_and_pickled_without_its_key() -> None:
+    model = OpenAIModel("gpt-4.1", api_key="sk-never-to-be-seen-1")
+    graph = graph_of(LINE, model=model).build()
+
+    data = pickle.dumps(graph)
+
+    assert b"never-to-be-seen" not in data
+    for other in (pickle.loads(data), copy.deepcopy(graph)):  # noqa: S301 (made above)
+        assert list(other.nodes) == list(graph.nodes)
+        assert other.nodes["a"] is not graph.nodes["a"]

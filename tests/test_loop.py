@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -277,3 +278,34 @@ def test_the_stop_button_of_a_kernel_gets_through() -> None:
     timer.join()
     assert time.monotonic() - began < PROMPTLY
     assert watched.ended.is_set()
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+def test_an_exit_in_a_task_of_a_task_ends_neither_the_loop_nor_its_caller(
+    raised: BaseException,
+) -> None:
+    async def leave() -> None:
+        raise raised
+
+    async def outer() -> None:
+        await asyncio.gather(asyncio.create_task(leave()), asyncio.sleep(0.01))
+
+    async def fine() -> str:
+        return "still here"
+
+    loop = LoopThread()
+    thread = threading.Thread(target=lambda: ended.append(outcome(loop, outer())), daemon=True)
+    ended: list[object] = []
+    thread.start()
+    thread.join(30)
+
+    assert ended == [type(raised)]
+    assert loop.run(fine()) == "still here"
+    loop.close()
+
+
+def outcome(loop: LoopThread, work: Coroutine[Any, Any, Any]) -> object:
+    try:
+        return loop.run(work)
+    except BaseException as error:  # noqa: BLE001 (it is what the test looks at)
+        return type(error)

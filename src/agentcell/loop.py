@@ -83,6 +83,20 @@ class _Task:
             self._task.cancel()
 
 
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped.
+
+    An exit or an interrupt that a task raises goes to whoever waits for the task. asyncio also
+    lets it out of the loop, where it would end the thread, and all who wait would wait for ever.
+    """
+    while True:
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):
+            continue
+        return
+
+
 class LoopThread:
     """Owns one event loop on one daemon thread; started at first use."""
 
@@ -97,7 +111,7 @@ class LoopThread:
             if self._loop is None or self._thread is None or not self._thread.is_alive():
                 loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=loop.run_forever, name="agentcell-loop", daemon=True
+                    target=_run, args=(loop,), name="agentcell-loop", daemon=True
                 )
                 self._thread.start()
                 self._loop = loop

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from agentcell.agents.threads import in_thread
+from agentcell.agents.threads import in_thread, without_exit
 from agentcell.agents.tools import Tool
 from agentcell.agents.untellable import told
 from agentcell.assets.asset import MediaAsset, asset_from_bytes
@@ -77,7 +77,7 @@ def run(tool: Tool, request: ToolCall, tags: TagRegistry | None = None) -> Outco
         by_place, by_name = _prepared(tool, request)
         result = tool.function(*by_place, **by_name)
         if inspect.isawaitable(result):
-            result = LOOP.run(_awaited(result))
+            result = LOOP.run(without_exit(result))
         return Outcome(result_content(tool.name, result, tags))
     except KeyboardInterrupt:
         raise
@@ -94,11 +94,11 @@ async def arun(tool: Tool, request: ToolCall, tags: TagRegistry | None = None) -
     try:
         by_place, by_name = _prepared(tool, request)
         if inspect.iscoroutinefunction(tool.function):
-            result = await _awaited(tool.function(*by_place, **by_name))
+            result = await without_exit(tool.function(*by_place, **by_name))
         else:
             result = await in_thread(tool.function, *by_place, **by_name)
             if inspect.isawaitable(result):
-                result = await _awaited(result)
+                result = await without_exit(result)
         return Outcome(result_content(tool.name, result, tags))
     except Exception as error:  # noqa: BLE001 (whatever it is, the model is told)
         return failed(error)
@@ -188,11 +188,3 @@ def _prepared(tool: Tool, request: ToolCall) -> tuple[list[Any], dict[str, Any]]
         return [], {**request.arguments, **tool.hidden}
     values = {**tool.arguments.check(request.arguments), **tool.hidden}
     return tool.arguments.bind(values)
-
-
-async def _awaited(result: Any) -> Any:
-    """Wait for what an async tool returns; no exit or interrupt in it may end the loop."""
-    try:
-        return await result
-    except (KeyboardInterrupt, SystemExit) as raised:
-        raise ToolError(f"The function ended with {told(raised)}") from None

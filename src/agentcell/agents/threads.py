@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
+from agentcell.agents.untellable import told
 from agentcell.errors import ToolError
+
+T = TypeVar("T")
 
 
 async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -52,3 +55,17 @@ async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     if error is not None:
         raise error
     return result
+
+
+async def without_exit(result: Awaitable[T]) -> T:
+    """Wait for what an async function of anyone's returns; no exit or interrupt leaves it.
+
+    Raises
+    ------
+    Exception
+        What the function raised; an exit or an interrupt in it becomes a `ToolError`.
+    """
+    try:
+        return await result
+    except (KeyboardInterrupt, SystemExit) as raised:
+        raise ToolError(f"The function ended with {told(raised)}") from None

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentcell.agents.threads import in_thread
+from agentcell.agents.threads import in_thread, without_exit
 from agentcell.agents.tools import Tool
 from agentcell.errors import AgentError, Unsupported
 from agentcell.messages import Message
@@ -62,11 +62,14 @@ def asking(function: Any, model: str | None, tools: Mapping[str, Tool]) -> Calla
 
     async def ask_in_thread(*asked: Any) -> Any:
         returned = await in_thread(ask, *asked)
-        return await returned if inspect.isawaitable(returned) else returned
+        return await without_exit(returned) if inspect.isawaitable(returned) else returned
+
+    async def ask_here(*asked: Any) -> Any:
+        return await without_exit(ask(*asked))
 
     own = getattr(function, "__call__", None)  # noqa: B004 (of an object that is called)
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(own)
-    return ask if is_async else ask_in_thread  # a sync one would hold up the loop
+    return ask_here if is_async else ask_in_thread  # a sync one would hold up the loop
 
 
 def nobody(*_: Any) -> Any:

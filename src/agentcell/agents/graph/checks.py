@@ -62,17 +62,22 @@ def ordered(names: Sequence[str], edges: Sequence[Edge]) -> tuple[str, ...]:
         If some wait for each other (with their path), or the exit cannot be reached, or a node is
         never reached.
     """
-    waits_for = {name: {e.sender for e in edges if e.receiver == name} - {ENTRY} for name in names}
+    waits_for: dict[str, set[str]] = {name: set() for name in names}
+    for edge in edges:
+        if edge.sender != ENTRY and edge.receiver != EXIT:
+            waits_for[edge.receiver].add(edge.sender)
     order: list[str] = []
+    placed: set[str] = set()
     left = list(names)
     while left:
-        free = next((name for name in left if waits_for[name] <= set(order)), None)
+        free = next((name for name in left if waits_for[name] <= placed), None)
         if free is None:
             path = " → ".join(_cycle(left, waits_for))
             raise AgentError(
                 f"These nodes wait for each other: {path}.", fix="take one of the edges out."
             )
         order.append(free)
+        placed.add(free)
         left.remove(free)
     _check_reached(order, edges)
     return tuple(order)
@@ -89,9 +94,12 @@ def _cycle(left: Sequence[str], waits_for: Mapping[str, set[str]]) -> list[str]:
 
 
 def _check_reached(order: Sequence[str], edges: Sequence[Edge]) -> None:
+    senders: dict[str, set[str]] = {}
+    for edge in edges:
+        senders.setdefault(edge.receiver, set()).add(edge.sender)
     reached = {ENTRY}
     for name in [*order, EXIT]:
-        if any(edge.receiver == name and edge.sender in reached for edge in edges):
+        if not reached.isdisjoint(senders.get(name, ())):
             reached.add(name)
     for name in order:
         if name not in reached:
@@ -115,8 +123,9 @@ def check_dead_ends(nodes: Mapping[str, Any], edges: Sequence[Edge]) -> None:
     AgentError
         Naming the node.
     """
+    senders = {edge.sender for edge in edges}
     for name, node in nodes.items():
-        if not any(edge.sender == name for edge in edges) and not pushed(node):
+        if name not in senders and not pushed(node):
             raise AgentError(
                 f"Node '{name}' leads nowhere: what it answers would be thrown away.",
                 fix=f'add an edge from it, such as ("{name}", "exit", {{"answer": "The answer"}}).',

@@ -16,11 +16,12 @@ _LONGEST = 60
 _CLASSES = {
     "done": "fill:#e6f4ea,stroke:#137333,color:#202124",
     "failed": "fill:#fce8e6,stroke:#c5221f,color:#202124",
+    "stopped": "fill:#fef7e0,stroke:#b06000,color:#202124",
     "not run": "fill:#f1f3f4,stroke:#80868b,color:#5f6368,stroke-dasharray:4",
 }
 """How a node is drawn after a run: dark letters on pale grounds, for light and dark pages."""
 
-_MARKS = {"done": "✓", "failed": "✗", "not run": "–"}
+_MARKS = {"done": "✓", "failed": "✗", "stopped": "■", "not run": "–"}
 
 _ENTITIES = {ord(sign): f"#{ord(sign)};" for sign in '"#&<>`|[]{}()\\'}
 """Mermaid writes a character so, by its number; then it is no part of the diagram's language."""

@@ -21,7 +21,8 @@ class NodeRun:
     name
         The node's.
     status
-        ``done``, ``failed``, or ``not run`` where the graph ended before.
+        ``done``, ``failed``, ``stopped`` where another's failure or an interrupt ended it, or
+        ``not run`` where the graph ended before.
     input, output
         What its edges and the attributes gave, and what it returned.
     usage
@@ -31,7 +32,7 @@ class NodeRun:
     """
 
     name: str
-    status: Literal["done", "failed", "not run"] = "not run"
+    status: Literal["done", "failed", "stopped", "not run"] = "not run"
     input: Mapping[str, Any] = field(default_factory=dict, repr=False)
     output: Mapping[str, Any] = field(default_factory=dict, repr=False)
     usage: Usage | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from agentcell.agents.answering import StepFinished
 from agentcell.agents.graph.checks import MEDIA, pulled, pushed
 from agentcell.agents.graph.edges import ENTRY, EXIT, Edge
 from agentcell.agents.graph.run import GraphRun, NodeRun
+from agentcell.agents.threads import in_thread, without_exit
 from agentcell.assets.wording import a_type
 from agentcell.errors import AgentcellError, AnswerError, FieldError
 from agentcell.prompts.fields import FieldSpec, validate_field_value
@@ -44,6 +46,13 @@ class Running:
     outputs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     runs: dict[str, NodeRun] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._leaving: dict[str, list[Edge]] = {}
+        self._reaching: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            self._leaving.setdefault(edge.sender, []).append(edge)
+            self._reaching.setdefault(edge.receiver, []).append(edge)
+
     async def run(self) -> GraphRun:
         """Run all nodes.
 
@@ -63,23 +72,25 @@ class Running:
         ]
         try:
             await self._all(tasks)
-        except AgentcellError as error:
-            error.graph_run = self._result({})  # type: ignore[attr-defined]
+        except Exception as error:
+            with contextlib.suppress(AttributeError):  # a class that takes no attribute
+                error.graph_run = self._result({})  # type: ignore[attr-defined]
             raise
         return self._result(self._input_of(EXIT))
 
     async def _all(self, tasks: list[asyncio.Task[None]]) -> None:
         """Wait for all; the first that fails ends the others."""
+        ended: set[asyncio.Task[None]] = set()
         try:
             if tasks:  # else the entry leads straight to the exit
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+                ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             for task in tasks:
                 task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-        for error in ended:
-            if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
-                raise error
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            if task in ended:  # what others raise while they are stopped is no reason
+                task.result()
 
     async def _node(self, name: str, done: Mapping[str, asyncio.Event]) -> None:
         for edge in self._to(name):
@@ -92,9 +103,14 @@ class Running:
             self.outputs[name] = self._with_carried(name, given, output)
             for edge in self._from(name):
                 self._check(edge)
+        except asyncio.CancelledError:
+            self.runs[name] = replace(self.runs[name], status="stopped")
+            raise
         except AgentcellError as error:
-            self.runs[name] = replace(self.runs[name], status="failed")
             error.problem = f"Node '{name}': {error.problem}"
+            raise
+        except Exception as error:
+            error.add_note(f"This is what node '{name}' of a graph raised.")
             raise
         self.runs[name] = replace(self.runs[name], status="done", output=self.outputs[name])
         done[name].set()
@@ -104,9 +120,10 @@ class Running:
         if isinstance(node, Agent):
             return await self._agent_step(name, node, given)
         if callable(getattr(node, "astep", None)):
-            output = await node.astep(given)
+            output = await without_exit(node.astep(given))
         else:
-            output = await asyncio.to_thread(node.step, given)
+            # Not asyncio's few threads: nodes that run graphs of their own would wait for them.
+            output = await in_thread(node.step, given)
         if not isinstance(output, Mapping):
             raise AnswerError(
                 f"It returned {a_type(output)}; a mapping of keys to values was expected.",
@@ -161,8 +178,9 @@ class Running:
         for edge in self._to(name):
             for key in edge.keys:
                 brought.setdefault(key, []).append(self.outputs[edge.sender][key])
-        known = {} if name == EXIT else self._attributes_for(name)
-        own = {key: known[key] for key in pulled(self.nodes.get(name)) if key in known}
+        wanted = pulled(self.nodes.get(name))
+        known = self._attributes_for(name) if wanted else {}
+        own = {key: known[key] for key in wanted if key in known}
         merged = {key: many[0] if len(many) == 1 else many for key, many in brought.items()}
         return {**own, **merged}
 
@@ -171,11 +189,18 @@ class Running:
 
         Only nodes that it waits for count, so that the speed of others changes nothing.
         """
-        return self._pushed_by([one for one in self.order if one in self._before(name)])
+        before = self._before(name)
+        return self._pushed_by([one for one in self.order if one in before])
 
     def _before(self, name: str) -> set[str]:
-        before = {edge.sender for edge in self._to(name)} - {ENTRY}
-        return before.union(*(self._before(one) for one in before))
+        """Return the nodes that `name` waits for, those of others too; each is looked at once."""
+        before: set[str] = set()
+        left = [name]
+        while left:
+            senders = {edge.sender for edge in self._to(left.pop())} - before - {ENTRY}
+            before |= senders
+            left += senders
+        return before
 
     def _pushed_by(self, names: Sequence[str]) -> dict[str, Any]:
         attributes = dict(self.attributes)
@@ -204,11 +229,11 @@ class Running:
                 error.problem = f"The edge {edge}: {error.problem}"
                 raise
 
-    def _from(self, name: str) -> list[Edge]:
-        return [edge for edge in self.edges if edge.sender == name]
+    def _from(self, name: str) -> Sequence[Edge]:
+        return self._leaving.get(name, ())
 
-    def _to(self, name: str) -> list[Edge]:
-        return [edge for edge in self.edges if edge.receiver == name]
+    def _to(self, name: str) -> Sequence[Edge]:
+        return self._reaching.get(name, ())
 
     def _result(self, output: dict[str, Any]) -> GraphRun:
         attributes = self._pushed_by(self.order)
