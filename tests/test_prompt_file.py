@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import time
 from typing import Any
 
 import pytest
@@ -65,6 +66,9 @@ FRONT_FAULTS = [
     ("---\n\ntop_p: 1.5\n---\n$user$\nHi\n", 3, "0 to 1"),
     ("---\nmax_tokens: 0\n---\n$user$\nHi\n", 2, "at least 1"),
     ("---\nmax_tokens: 1.5\n---\n$user$\nHi\n", 2, "whole number"),
+    (f"---\nmodel: 0x{'f' * 5000}\n---\n$user$\nHi\n", 2, "a number of many digits"),
+    (f"---\ntemperature: 0x{'f' * 5000}\n---\n$user$\nHi\n", 2, "0 to 2"),
+    (f"---\nmax_tokens: 0x{'f' * 5000}\n---\n$user$\nHi\n", 2, "whole number"),
     ("---\nx: !!python/object/apply:os.system [ls]\n---\n$user$\nHi\n", 2, "no YAML"),
 ]
 
@@ -252,3 +256,15 @@ def test_no_value_adds_slots_or_places(text: str, values: dict[str, str]) -> Non
         if not isinstance(piece, ImagePlace)
     )
     assert "".join(one for one in done if isinstance(one, str)) == expected
+
+
+@pytest.mark.parametrize("piece", ["%%", "%a%", "%a% ", "x%", "%image:1%", "%%a%%"])
+def test_filling_a_text_of_many_pieces_takes_time_by_its_length_only(piece: str) -> None:
+    def seconds(count: int) -> float:
+        began = time.process_time()
+        filled(piece * count, {"a": "xyz"})
+        return time.process_time() - began
+
+    one = min(seconds(20_000) for _ in range(3))
+
+    assert seconds(200_000) < 60 * max(one, 0.001)  # by its square it would be 100 times

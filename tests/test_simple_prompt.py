@@ -135,6 +135,13 @@ def test_values_are_told_as_text(value: Any, said: str) -> None:
     assert "".join(content.split()) == "".join(said.split())
 
 
+class Unspeakable:
+    """Has no text: asked for it, it raises."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
 NO_VALUES = [
     (None, "is None"),
     (object(), "an object"),
@@ -143,6 +150,8 @@ NO_VALUES = [
     ({"a": object()}, "JSON"),
     ("a\0b", "NUL"),
     ("\ud800", "half a character"),
+    pytest.param(10**5000, "cannot be written as text", id="5001 digits"),
+    (Unspeakable(), "ZeroDivisionError"),
     (Image.new("RGB", (1, 1)), "an Image"),
 ]
 

@@ -32,6 +32,9 @@ from agentcell.safe_text import unsendable
 MAX_FRONT_MATTER = 64_000
 """Characters of front matter."""
 
+_MOST_SHOWN = 10**30
+"""A larger number is not written out: Python refuses that from 4300 digits on."""
+
 SETTINGS = ("temperature", "top_p", "max_tokens")
 """Keys of the front matter that are settings for the model."""
 
@@ -194,7 +197,7 @@ def _front_matter(lines: Sequence[str], file: object) -> dict[str, Any]:
             raise PromptFormatError(
                 file,
                 _line_of(name, lines),
-                f"{name} is {str(value)[:40]!r}; {expected} was expected",
+                f"{name} is {_shown(value)}; {expected} was expected",
                 fix=f"set {name} to {expected}, or leave it out.",
             )
     if isinstance(found.get("model"), str):
@@ -208,8 +211,18 @@ def _line_of(name: str, lines: Sequence[str]) -> int:
     return next(starts, 2)
 
 
+def _shown(value: object) -> str:
+    if (
+        isinstance(value, int) and abs(value) >= _MOST_SHOWN
+    ):  # Python writes no more than 4300 digits
+        return "a number of many digits"
+    return repr(str(value)[:40])
+
+
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isinstance(value, int) or math.isfinite(value)
 
 
 _CHECKS: dict[str, tuple[str, Any]] = {
@@ -218,6 +231,6 @@ _CHECKS: dict[str, tuple[str, Any]] = {
     "top_p": ("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1),
     "max_tokens": (
         "a whole number, at least 1",
-        lambda value: _is_number(value) and isinstance(value, int) and value >= 1,
+        lambda value: _is_number(value) and isinstance(value, int) and 1 <= value < _MOST_SHOWN,
     ),
 }

@@ -67,10 +67,12 @@ def filled(text: str, values: Mapping[str, str]) -> list[str | ImagePlace]:
         By name; a slot without one stays as it stands.
     """
     done: list[str | ImagePlace] = []
+    texts: list[str] = []  # joined once: a text of many pieces would be copied for each of them
     for piece in pieces(text):
-        said = values.get(piece.name, f"%{piece.name}%") if isinstance(piece, Slot) else piece
-        if isinstance(said, str) and done and isinstance(done[-1], str):
-            done[-1] += said
+        if isinstance(piece, ImagePlace):
+            done += ["".join(texts), piece] if texts else [piece]
+            texts = []
         else:
-            done.append(said)
-    return done
+            is_slot = isinstance(piece, Slot)
+            texts.append(values.get(piece.name, f"%{piece.name}%") if is_slot else piece)
+    return [*done, "".join(texts)] if texts else done

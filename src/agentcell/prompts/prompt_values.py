@@ -62,7 +62,7 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)
     if isinstance(value, _TOLD_BY_STR) and not isinstance(value, Enum):
-        return str(value)
+        return _said(name, value)
     if is_frame(value):
         from agentcell.assets.coerce import coerce
 
@@ -83,13 +83,24 @@ def _other(name: str, value: Any) -> str:
             f"The value of '{name}' is {a_type(value)}; a text was expected.",
             fix="give pictures as images=…, and bytes decoded.",
         )
-    if value is None or _NO_TEXT.match(str(value)):
+    if value is None or _NO_TEXT.match(_said(name, value)):
         raise PromptError(
             f"The value of '{name}' is {'None' if value is None else a_type(value)}; a text,"
             " number, list or mapping was expected.",
             fix='give a text; "" for nothing.',
         )
-    return str(value)
+    return _said(name, value)
+
+
+def _said(name: str, value: Any) -> str:
+    try:
+        return str(value)
+    except Exception as error:  # noqa: BLE001 (a class of anyone's may raise anything)
+        raise PromptError(
+            f"The value of '{name}', {a_type(value)}, cannot be written as text:"
+            f" {type(error).__name__}: {str(error)[:120]}.",
+            fix=f"give {name} as a text.",
+        ) from None
 
 
 def _json(name: str, value: Any) -> str:
