@@ -18,7 +18,15 @@ from markdown_it import MarkdownIt
 from agentcell import ImageAsset
 from agentcell.adapters.pricing import forget_price, set_price
 from agentcell.budget import Budget
-from agentcell.errors import BudgetExceeded, CellError, GenerationError, NoBackend, NotResumable
+from agentcell.errors import (
+    BadRequest,
+    BudgetExceeded,
+    CellError,
+    GenerationError,
+    GenerationFailed,
+    NoBackend,
+    NotResumable,
+)
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.events import (
     Accepted,
@@ -31,12 +39,15 @@ from agentcell.imaging.events import (
 from agentcell.imaging.generation import Artifact, Generation
 from agentcell.imaging.hosted.backend import HostedMediaBackend
 from agentcell.imaging.hosted.states import Patience
+from agentcell.imaging.job import JobState
 from agentcell.imaging.wish import GenerationWish, Kind
 from agentcell.messages import media_blocks
 from agentcell.testing import FakeModel
 from agentcell.testing.image_servers import OpenAIImagesServer
 from agentcell.testing.media_server import SIGNATURE, MediaServer
+from agentcell.testing.replies import Reply
 from agentcell_magics import current_session, generate_cards
+from agentcell_magics.generate_commands import became
 from agentcell_magics.generate_options import command_of, generate_options
 from harmless import UNSEEN, faults_of_html
 from hostile import HOSTILE
@@ -568,6 +579,77 @@ def test_a_job_that_failed_is_resumed_by_its_id_without_a_second_charge(
     assert "one job is finished" in Cell(shell, "%generate jobs").text
 
 
+def test_an_answer_that_is_lost_is_told_with_the_line_that_asks_again(
+    shell: InteractiveShell, service: MediaServer
+) -> None:
+    service.fault("submit", Reply(cut=-1))
+
+    lost = Cell(shell, "%generate a fox -m hosted")
+
+    assert isinstance(lost.error, GenerationFailed)
+    line = re.search(r"`(%generate resume job-\w+)`", lost.error.fix)
+    assert line, lost.error.fix
+    assert Cell(shell, line[1]).error is None
+    assert service.charged == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "data", "kind"),
+    [
+        ("%generate a fox -m hosted", "a.mp4", MP4, "video"),
+        ("%generate a fox -m hosted --video", "a.png", png("red"), "image"),
+    ],
+)
+def test_what_is_paid_for_is_kept_though_it_is_of_another_kind(
+    line: str,
+    name: str,
+    data: bytes,
+    kind: str,
+    shell: InteractiveShell,
+    service: MediaServer,
+) -> None:
+    service.job("success", files=[service.file(name, data)])
+
+    made = Cell(shell, line)
+
+    assert made.error is None
+    assert [one.kind for one in made.result.artifacts] == [kind]
+    again = Cell(shell, f"%generate resume {made.result.job_id}")
+    assert again.error is None
+    assert again.result.artifacts == made.result.artifacts
+    assert len(service.posts) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("cancelled", "Nothing was sent"),
+        ("done", "was made before that"),
+        ("failed", "had failed before that"),
+        ("submitted", "Whether hosted took"),
+    ],
+)
+def test_who_stops_is_told_how_the_job_is_by_then(
+    shell: InteractiveShell, state: JobState, said: str
+) -> None:
+    session = current_session()
+    ledger = session.generator.ledger
+    job = ledger.update(ledger.plan(GenerationWish(prompt="a fox"), "hosted"), state=state)
+
+    assert said in str(became(session, job.id, 1.0))
+
+
+def test_an_address_where_no_service_is_names_the_variable_that_holds_it(
+    shell: InteractiveShell, service: MediaServer
+) -> None:
+    service.fault("submit", Reply(status=404, raw=b"not here"))
+
+    cell = Cell(shell, "%generate a fox -m hosted")
+
+    assert isinstance(cell.error, BadRequest)
+    assert "AGENTCELL_MEDIA_URL" in cell.error.fix
+
+
 def test_a_job_is_cancelled_at_its_service(shell: InteractiveShell, service: MediaServer) -> None:
     service.job("queued")
     service.fault("poll", _reply(403))
@@ -607,8 +689,6 @@ def test_makers_and_models_are_listed(shell: InteractiveShell, service: MediaSer
 
 
 def _reply(status: int) -> Any:
-    from agentcell.testing.replies import Reply
-
     return Reply(status=status, raw='{"success": false, "error": "no"}')
 
 

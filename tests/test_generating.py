@@ -352,6 +352,21 @@ def test_a_fault_of_the_backends_own_is_raised_as_it_is_and_written_down(session
     assert "ZeroDivisionError" in job.problem
 
 
+def test_a_process_that_ends_around_a_job_loses_none_that_can_be_asked_for(
+    session: Session,
+) -> None:
+    # what to_thread raises while the interpreter goes down
+    gone = RuntimeError("cannot schedule new futures after shutdown")
+    backend = ScriptedBackend(Accepted("req-9"), gone)
+    with pytest.raises(RuntimeError):
+        generated(using(session, backend))
+
+    (job,) = session.generator.jobs()
+
+    assert (job.state, job.request_id) == ("accepted", "req-9")
+    assert job.is_unfinished
+
+
 def test_a_folder_that_takes_no_file_loses_no_paid_job(session: Session, tmp_path: Path) -> None:
     (tmp_path / "generated-media").write_text("a file in the folder's place")
     backend = ScriptedBackend()

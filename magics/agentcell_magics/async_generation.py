@@ -83,12 +83,13 @@ class AsyncGeneration(Handle[Generation]):
             self._display.take(event)
 
     async def _go(self) -> None:
-        async with aclosing(making(self._begin)) as events:
+        async with aclosing(making(self._begin, self._display.planned)) as events:
             async for event in events:
                 self._take(event)
 
     def _go_here(self) -> None:
-        with closing(LOOP.iterate(making(self._begin))) as events:  # type: ignore[type-var]
+        work = making(self._begin, self._display.planned)
+        with closing(LOOP.iterate(work)) as events:  # type: ignore[type-var]
             for event in events:
                 self._take(event)
 

@@ -161,7 +161,7 @@ class GenerateMagics(Magics):
         approval = CostApproval()
         display.begin()
         try:
-            with closing(LOOP.iterate(making(begin))) as events:  # type: ignore[type-var]
+            with closing(LOOP.iterate(making(begin, display.planned))) as events:  # type: ignore[type-var]
                 for event in events:
                     if isinstance(event, Asked):
                         event.reply(approval(event.question))

@@ -94,6 +94,21 @@ def became(session: Session, job_id: str, seconds: float) -> Stopped:
         return Stopped(f"{after} It costs nothing.", fix="run the cell again to make it anew.")
     if job is None or job.state in {"planned", "cancelled"}:
         return Stopped(f"{after} Nothing was sent, and nothing is to be paid.")
+    return _under_way(session, job, after) if job.is_unfinished else _over(job, after)
+
+
+def _over(job: Job, after: str) -> Stopped:
+    """Return what is said of a job that came to its end just before the stop."""
+    if job.state == "done":
+        return Stopped(
+            f"{after} {job.id} was made before that: its files are saved.",
+            fix=f"%generate resume {job.id} gives it; nothing is asked anew.",
+        )
+    return Stopped(f"{after} {job.id} had failed before that: {job.problem}")
+
+
+def _under_way(session: Session, job: Job, after: str) -> Stopped:
+    """Return what is said of a job that was sent, and is not over."""
     maker = job.backend
     if job.held:
         return Stopped(

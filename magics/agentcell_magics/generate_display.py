@@ -13,7 +13,6 @@ from agentcell.imaging.events import (
     Accepted,
     NotSaved,
     PartialImage,
-    Planned,
     Progressed,
     Saved,
 )
@@ -81,6 +80,10 @@ class MakingDisplay:
         """How far it is, in one line."""
         return str(self._progress()["text/plain"])
 
+    def planned(self, job_id: str) -> None:
+        """Note the job's name in the ledger; nothing is shown."""
+        self.job_id = job_id
+
     def begin(self, *, both: bool = False) -> None:
         """Say what is waited for.
 
@@ -110,8 +113,6 @@ class MakingDisplay:
         """
         with self.lock:
             match event:
-                case Planned():
-                    self.job_id = event.job_id
                 case Accepted():
                     self._state = self._state or say("accepted")
                 case Progressed():

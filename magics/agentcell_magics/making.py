@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from agentcell.budget import Confirm, CostQuestion
-from agentcell.imaging.events import GenerationEvent
+from agentcell.imaging.events import GenerationEvent, Planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,10 @@ Happening: TypeAlias = GenerationEvent | Tick | Asked
 
 
 async def making(
-    begin: Callable[[Confirm], AsyncIterator[GenerationEvent]], *, every: float = 1.0
+    begin: Callable[[Confirm], AsyncIterator[GenerationEvent]],
+    planned: Callable[[str], None] | None = None,
+    *,
+    every: float = 1.0,
 ) -> AsyncGenerator[Happening]:
     """Yield what happens to a job; closing it early cancels what `begin` returned.
 
@@ -53,6 +56,9 @@ async def making(
     ----------
     begin
         Called with whom to ask about the cost.
+    planned
+        Called with the job's name before anything is sent, on this loop's thread: who stops the
+        wait must be told of the job, though no event has come out here yet.
     every
         Seconds without an event after which a `Tick` comes.
     """
@@ -68,6 +74,8 @@ async def making(
         events = begin(ask)
         try:
             async for event in events:
+                if planned is not None and isinstance(event, Planned):
+                    planned(event.job_id)
                 inbox.put_nowait(event)
         finally:
             try:
@@ -82,7 +90,9 @@ async def making(
     try:
         while True:
             try:
-                event = await asyncio.wait_for(inbox.get(), every)
+                # Not wait_for: before Python 3.12 it lost a cancel that came with an event.
+                async with asyncio.timeout(every):
+                    event = await inbox.get()
             except TimeoutError:
                 event = Tick()
             if event is None:

@@ -8,6 +8,9 @@ from agentcell.errors import AgentcellError, AttachmentError, GenerationFailed, 
 from agentcell.imaging.job import Job
 from agentcell.imaging.wish import GenerationWish
 
+RESUME = "`%generate resume`"
+"""What a backend writes that cannot know what its job is called here; the name is put into it."""
+
 
 def not_kept(problem: Exception, backend: str) -> str:
     """Return why one file could not be saved, as a sentence."""
@@ -46,13 +49,14 @@ def nothing_saved(  # noqa: PLR0913 (each is a fact of its own)
     )
 
 
-def broken_backend(backend: str, problem: Exception) -> GenerationFailed:
+def broken_backend(backend: str, problem: Exception, *, can_go_on: bool) -> GenerationFailed:
     """Return what is written down of a backend that has a fault of its own."""
     return GenerationFailed(
         f"The backend {backend} failed with {type(problem).__name__}; whether it is charged is"
         " not known.",
         provider=backend,
         is_billed=None,
+        is_over=not can_go_on,
     )
 
 

@@ -140,7 +140,9 @@ class Run:
             self._missing.append(error.problem)  # what came is kept, and was paid for
             yield NotSaved(self._made, error.problem)
         except Exception as error:
-            self._failed(mishaps.broken_backend(self.backend.name, error))
+            # Also what a process raises that ends: its threads and its loop are gone then.
+            can_go_on = bool(self._held or (self._request_id and self.backend.can_resume))
+            self._failed(mishaps.broken_backend(self.backend.name, error, can_go_on=can_go_on))
             raise
         yield Generated(await asyncio.to_thread(self._finished))
 

@@ -17,7 +17,7 @@ from agentcell.errors import GenerationFailed, ModelError
 from agentcell.imaging.hosted import answers
 from agentcell.imaging.hosted.answers import NoAnswer, Refused, Snapshot
 from agentcell.imaging.hosted.encode import PREFIX
-from agentcell.imaging.hosted.service import NAME, TOKEN_VARIABLE, MediaService
+from agentcell.imaging.hosted.service import NAME, TOKEN_VARIABLE, URL_VARIABLE, MediaService
 
 if TYPE_CHECKING:
     import httpx2
@@ -26,7 +26,7 @@ _MOST_BYTES = 16 << 20
 """Of an answer: a long list of models has some hundred thousand."""
 
 _FIRST_ERROR, _FIRST_FAULT = 300, 500
-_TIMED_OUT = 408
+_NO_SUCH_PLACE, _TIMED_OUT = 404, 408
 _NO_SUCH_WAY = (404, 405, 409, 410, 501)
 """What a service answers to the wish to stop a job that it cannot stop."""
 
@@ -98,6 +98,8 @@ class MediaClient:
         status = answer.status_code
         if status >= _FIRST_ERROR:
             refused = answers.refusal(self.origin, f"POST {url}", status, answer.headers, data)
+            if status == _NO_SUCH_PLACE:
+                refused.fix = f"check {URL_VARIABLE}: the service knows no such address."
             if status >= _FIRST_FAULT or status == _TIMED_OUT:
                 raise self._lost(refused.problem, status=status)
             refused.is_billed = False
