@@ -630,7 +630,9 @@ def test_what_is_paid_for_is_kept_though_it_is_of_another_kind(
     ],
 )
 def test_who_stops_is_told_how_the_job_is_by_then(
-    shell: InteractiveShell, state: JobState, said: str
+    shell: InteractiveShell,  # noqa: ARG001 (it loads the magics)
+    state: JobState,
+    said: str,
 ) -> None:
     session = current_session()
     ledger = session.generator.ledger
