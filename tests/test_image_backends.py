@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from agentcell.errors import (
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.backends.gemini import GeminiMedia
 from agentcell.imaging.backends.openai_images import OpenAIImages
+from agentcell.imaging.backends.openai_wish import sendable
 from agentcell.imaging.backends.watching import Patience
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, PartialImage, Progressed
 from agentcell.imaging.wish import GenerationWish
@@ -355,6 +357,34 @@ def test_what_nobody_can_know_of_a_price_is_none_until_a_person_says_it() -> Non
 def test_openai_keeps_no_jobs() -> None:
     with pytest.raises(NotResumable):
         OpenAIImages(KEY).resume("", GenerationWish(prompt="a fox"))
+
+
+def test_while_openais_references_are_converted_the_loop_goes_on() -> None:
+    first, second = (asset(noise((side, 900), "BMP")) for side in (900, 901))
+    began = time.perf_counter()
+    sendable(first)
+    alone = time.perf_counter() - began
+    gaps: list[float] = []
+
+    async def beat() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0)
+            now = time.perf_counter()
+            gaps.append(now - last)
+            last = now
+
+    async def both(backend: OpenAIImages) -> None:
+        beating = asyncio.create_task(beat())
+        wish = GenerationWish(prompt="p", references=(second,))
+        async for _ in backend.run(wish, key="k"):
+            pass
+        beating.cancel()
+
+    with OpenAIImagesServer() as server:
+        asyncio.run(both(openai(server)))
+
+    assert max(gaps) < alone / 2
 
 
 # -- Gemini: pictures -----------------------------------------------------------------------------

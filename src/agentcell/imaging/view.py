@@ -12,12 +12,12 @@ from agentcell.assets.access import AccessPolicy
 from agentcell.assets.asset import ImageAsset
 from agentcell.assets.prepare import at_detail
 from agentcell.errors import ToolError
-from agentcell.imaging.contract import VIEW, ImageToolConfig, image_specs
+from agentcell.imaging.contract import GENERATION, VIEW, ImageToolConfig, image_specs
 
 OPEN_THE_GATE = {
     VIEW: "run `%agent images view`, or set session.image_tools ="
     " ImageToolConfig(image_view_enabled=True).",
-    "image_generation": "run `%agent images generate`, or set session.image_tools ="
+    GENERATION: "run `%agent images generate`, or set session.image_tools ="
     " ImageToolConfig(image_generation_enabled=True).",
 }
 """How a person opens each gate."""
@@ -110,7 +110,7 @@ def gate_closed(name: str, config: ImageToolConfig) -> ToolError:
     """
     allowed = {
         VIEW: ("local_image_reads_allowed", config.local_image_reads_allowed),
-        "image_generation": (
+        GENERATION: (
             "generated_image_writes_allowed",
             config.generated_image_writes_allowed,
         ),

@@ -19,6 +19,7 @@ from agentcell.errors import ContentFiltered, GenerationError, GenerationFailed,
 from agentcell.imaging.backends.gemini_service import (
     GeminiService,
     check_references,
+    check_words,
     encoded_picture,
 )
 from agentcell.imaging.backends.wire import Answer, picture_of
@@ -47,13 +48,7 @@ class GeminiImages:
 
     def check(self, wish: GenerationWish) -> None:
         """Refuse what the API does not take; see `GeminiMedia.check`."""
-        for name, given, way in (
-            ("mask", wish.mask is not None, "say in the prompt what is to change"),
-            ("quality", wish.quality not in ("", "auto"), "ask for a larger size instead"),
-            ("negative prompt", bool(wish.negative), "say in the prompt what is not to be seen"),
-        ):
-            if given:
-                raise GenerationError(f"gemini takes no {name} for pictures.", fix=f"{way}.")
+        check_words(wish, "pictures")
         _shape(wish.size)
         check_references(wish.references)
         self._service(wish)._origin()  # noqa: SLF001 (a key that is missing is told now)

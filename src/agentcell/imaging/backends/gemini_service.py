@@ -21,6 +21,7 @@ from agentcell.assets.asset import ImageAsset
 from agentcell.assets.convert import Target, converted
 from agentcell.errors import GenerationError
 from agentcell.imaging.backends.wire import Answer, answered, prepared
+from agentcell.imaging.wish import GenerationWish
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,6 +30,7 @@ MOST_REFERENCES = 14
 """https://ai.google.dev/gemini-api/docs/image-generation: up to 14 pictures to start from."""
 
 MOST_REFERENCE_BYTES = 20_000_000
+"""Of one of them; a larger one is scaled down."""
 
 _TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})
 
@@ -122,7 +124,29 @@ def _object(answer: httpx2.Response, service: GeminiService) -> dict[str, Any]:
     return value
 
 
-def check_references(wish_references: tuple[ImageAsset, ...]) -> None:
+def check_words(wish: GenerationWish, what: str) -> None:
+    """Refuse what neither of Gemini's two ways has a word for.
+
+    Parameters
+    ----------
+    what
+        What is asked for, in an error: ``pictures`` or ``clips``.
+
+    Raises
+    ------
+    GenerationError
+        What it is, and what to do.
+    """
+    for name, given, way in (
+        ("mask", wish.mask is not None, "say in the prompt what is to change"),
+        ("quality", wish.quality not in ("", "auto"), "ask for a larger size instead"),
+        ("negative prompt", bool(wish.negative), "say in the prompt what is not to be seen"),
+    ):
+        if given:
+            raise GenerationError(f"gemini takes no {name} for {what}.", fix=f"{way}.")
+
+
+def check_references(references: tuple[ImageAsset, ...]) -> None:
     """Refuse references that cannot be sent; nothing is fetched.
 
     Raises
@@ -130,12 +154,12 @@ def check_references(wish_references: tuple[ImageAsset, ...]) -> None:
     GenerationError, AttachmentError
         If there are too many, or one is elsewhere.
     """
-    if len(wish_references) > MOST_REFERENCES:
+    if len(references) > MOST_REFERENCES:
         raise GenerationError(
-            f"{len(wish_references)} references were given; gemini takes {MOST_REFERENCES}.",
+            f"{len(references)} references were given; gemini takes {MOST_REFERENCES}.",
             fix="leave some out.",
         )
-    for asset in wish_references:
+    for asset in references:
         _ = asset.content
 
 

@@ -23,6 +23,7 @@ from agentcell.errors import GenerationError, GenerationFailed, ModelError
 from agentcell.imaging.backends.gemini_service import (
     GeminiService,
     check_references,
+    check_words,
     encoded_picture,
 )
 from agentcell.imaging.backends.watching import GONE, Patience, TooLong, looks
@@ -56,13 +57,7 @@ class GeminiVideo:
 
     def check(self, wish: GenerationWish) -> None:
         """Refuse what the API does not take; see `GeminiMedia.check`."""
-        for name, given, way in (
-            ("mask", wish.mask is not None, "say in the prompt what is to change"),
-            ("quality", wish.quality not in ("", "auto"), "ask for a larger size instead"),
-            ("negative prompt", bool(wish.negative), "say in the prompt what is not to be seen"),
-        ):
-            if given:
-                raise GenerationError(f"gemini takes no {name} for clips.", fix=f"{way}.")
+        check_words(wish, "clips")
         if wish.aspect and wish.aspect not in _ASPECTS:
             raise GenerationError(
                 f"aspect is {wish.aspect}; gemini makes clips of {' and '.join(_ASPECTS)}.",

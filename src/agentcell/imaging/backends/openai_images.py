@@ -6,6 +6,7 @@ Shapes and limits as in the openai SDK 3.57 (`ImageGenerateParams`, `ImageEditPa
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Mapping
@@ -18,11 +19,10 @@ from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Usage
 from agentcell.adapters.openai_client import OpenAIProtocolModel
 from agentcell.adapters.pricing import cost
-from agentcell.assets.asset import ImageAsset
-from agentcell.assets.convert import Target, converted
 from agentcell.errors import GenerationError
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.backends.form import form_of
+from agentcell.imaging.backends.openai_wish import as_mask, check, expected_usage, sendable
 from agentcell.imaging.backends.wire import (
     Answer,
     answered,
@@ -30,28 +30,10 @@ from agentcell.imaging.backends.wire import (
     picture_of,
     prepared,
 )
-from agentcell.imaging.decoding import decoded
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, PartialImage, Progressed
 from agentcell.imaging.wish import GenerationWish
 
 DEFAULT_MODEL = "gpt-image-2.5-flare"
-
-MOST_PROMPT, MOST_REFERENCES = 32_000, 16
-MOST_REFERENCE_BYTES, MOST_MASK_BYTES = 50_000_000, 4_000_000
-
-_TYPES = frozenset({"image/png", "image/webp", "image/jpeg"})
-_STANDARD_SIZES = ("1024x1024", "1536x1024", "1024x1536")
-_FREE_SIZES = ("gpt-image-2", "chatgpt-image")
-"""How models begin that take sizes of one's own."""
-
-_STEP, _LONGEST, _SHORTER_LIMIT, _STEEPEST = 16, 3840, 2160, 3
-
-_TOKENS = {"low": (272, 408), "medium": (1056, 1584), "high": (4160, 6240)}
-"""Of a square picture, and of one that is half as long again: 1024 × 1024 and 1536 × 1024. From
-what OpenAI's pages give as prices by the picture (gpt-image-1.5, read 2026-11-30)."""
-
-_PARTIAL_TOKENS = 100
-_SQUARE = 1024 * 1024
 
 
 class _Service(OpenAIProtocolModel):
@@ -122,36 +104,8 @@ class OpenAIImages(ImageBackend):
             If there is no key.
         """
         super().check(wish)
-        self._refuse(wish)
-        _check_size(wish.size, wish.model or DEFAULT_MODEL)
-        for asset in wish.references:
-            if (asset.content.size_bytes or 0) > MOST_REFERENCE_BYTES:
-                raise GenerationError(
-                    f"{asset.default_filename} has {asset.size_bytes:,} bytes; openai takes up to"
-                    f" {MOST_REFERENCE_BYTES:,}.",
-                    fix="give a smaller copy.",
-                )
-        if wish.mask is not None:
-            _check_mask(wish.mask, wish.references[0])
+        check(wish, wish.model or DEFAULT_MODEL)
         self._service(wish)._origin()  # noqa: SLF001 (a key that is missing is told now)
-
-    def _refuse(self, wish: GenerationWish) -> None:
-        for name, given, way in (
-            ("seed", wish.seed is not None, "leave --seed out"),
-            ("negative prompt", bool(wish.negative), "say in the prompt what is not to be seen"),
-        ):
-            if given:
-                raise GenerationError(f"openai takes no {name}.", fix=f"{way}.")
-        if len(wish.prompt) > MOST_PROMPT:
-            raise GenerationError(
-                f"The prompt has {len(wish.prompt):,} characters; openai takes {MOST_PROMPT:,}.",
-                fix="shorten it.",
-            )
-        if len(wish.references) > MOST_REFERENCES:
-            raise GenerationError(
-                f"{len(wish.references)} references were given; openai takes {MOST_REFERENCES}.",
-                fix="leave some out.",
-            )
 
     def price(self, wish: GenerationWish) -> Decimal | None:
         """Return about what `wish` will cost; None where nobody knows.
@@ -164,19 +118,8 @@ class OpenAIImages(ImageBackend):
         given = super().price(wish)
         if given is not None:
             return given
-        quality = wish.quality if wish.quality not in ("", "auto") else "high"
-        if quality not in _TOKENS:
-            return None
-        square, _ = _TOKENS[quality]
-        tokens = square * wish.count
-        if wish.size not in ("", "auto", "1024x1024"):
-            width, height = map(int, wish.size.split("x"))
-            tokens = round(square * width * height / _SQUARE) * wish.count
-        if wish.count == 1:
-            tokens += self._partial_images * _PARTIAL_TOKENS
-        read = len(wish.prompt) // 3 + 10 + sum(map(_reference_tokens, wish.references))
-        usage = Usage(input_tokens=read, output_tokens=tokens, image_output_tokens=tokens)
-        price = cost(self._service(wish), usage)
+        usage = expected_usage(wish, self._partial_images)
+        price = None if usage is None else cost(self._service(wish), usage)
         return None if price is None else price.total
 
     async def run(self, wish: GenerationWish, *, key: str) -> AsyncGenerator[BackendEvent]:
@@ -190,15 +133,7 @@ class OpenAIImages(ImageBackend):
         del key
         service = self._service(wish)
         fields = self._fields(wish)
-        if wish.references:
-            files = [("image[]", _sendable(asset)) for asset in wish.references]
-            if wish.mask is not None:
-                files.append(("mask", _as_mask(wish.mask)))
-            texts = {name: _text(value) for name, value in fields.items()}
-            form, content_type = form_of(texts, files)
-            body: Body = form
-        else:
-            body, content_type = Body((json.dumps(fields).encode(),)), "application/json"
+        body, content_type = await asyncio.to_thread(_body, wish, fields)
         headers = {"content-type": content_type}
         if not fields.get("stream"):
             headers["accept"] = "application/json"
@@ -235,9 +170,9 @@ class OpenAIImages(ImageBackend):
                 if kind.endswith(".partial_image"):
                     yield _preview(answer, said)
                 elif kind.endswith(".completed"):
-                    data_ = picture_of(answer, said.get("b64_json"))
+                    picture = picture_of(answer, said.get("b64_json"))
                     made, usage = made + 1, said.get("usage")
-                    yield Made(kind="image", data=data_, model=wish.model or DEFAULT_MODEL)
+                    yield Made(kind="image", data=picture, model=wish.model or DEFAULT_MODEL)
         if not made:
             raise answer.cut()
         yield self._ended(wish, usage)
@@ -271,76 +206,20 @@ class OpenAIImages(ImageBackend):
         return kind(wish.model or DEFAULT_MODEL, self._key, self._url)
 
 
-def _check_size(size: str, model: str) -> None:
-    if size in ("", "auto", *_STANDARD_SIZES):
-        return
-    if not model.startswith(_FREE_SIZES):
-        raise GenerationError(
-            f"size is {size}; {model} draws {', '.join(_STANDARD_SIZES)} or auto.",
-            fix="give one of these.",
-        )
-    width, height = map(int, size.split("x"))
-    short, long = sorted((width, height))
-    if (
-        width % _STEP
-        or height % _STEP
-        or long > short * _STEEPEST
-        or long > _LONGEST
-        or short > _SHORTER_LIMIT
-    ):
-        raise GenerationError(
-            f"size is {size}; openai draws multiples of {_STEP} pixels, no side more than"
-            f" {_STEEPEST} times the other, at most {_LONGEST}x{_SHORTER_LIMIT}.",
-            fix=f"give for example {_near(width)}x{_near(height)}.",
-        )
+def _body(wish: GenerationWish, fields: Mapping[str, Any]) -> tuple[Body, str]:
+    """Return what is sent, and its content type. Pictures may be converted for it: that takes time.
 
-
-def _near(side: int) -> int:
-    return max(_STEP, min(_SHORTER_LIMIT, round(side / _STEP) * _STEP))
-
-
-def _check_mask(mask: ImageAsset, reference: ImageAsset) -> None:
-    sizes = (mask.width, mask.height), (reference.width, reference.height)
-    if sizes[0] != sizes[1]:
-        raise GenerationError(
-            f"The mask has {mask.width}x{mask.height} pixels, and the picture to edit"
-            f" {reference.width}x{reference.height}.",
-            fix="give a mask of the picture's size: transparent where it may change.",
-        )
-    _as_mask(mask)
-
-
-def _as_mask(mask: ImageAsset) -> ImageAsset:
-    """Return a mask as the PNG with transparent parts that the API wants."""
-    from agentcell.assets.pixels import as_png, is_opaque
-
-    picture = decoded(mask)
-    if is_opaque(picture):
-        raise GenerationError(
-            "The mask has no transparent part, so nothing may change.",
-            fix="make the part transparent that is to be painted anew.",
-        )
-    made = mask if mask.mime_type == "image/png" else ImageAsset.from_bytes(as_png(picture))
-    if made.content.size_bytes >= MOST_MASK_BYTES:
-        made = ImageAsset.from_bytes(as_png(picture))
-    if made.content.size_bytes >= MOST_MASK_BYTES:
-        raise GenerationError(
-            f"The mask has {made.size_bytes:,} bytes; openai takes less than {MOST_MASK_BYTES:,}.",
-            fix="give a plainer mask: one colour, and transparent parts.",
-        )
-    return made
-
-
-def _sendable(asset: ImageAsset) -> ImageAsset:
-    if asset.mime_type in _TYPES and not asset.animated:
-        return asset
-    return converted(asset, Target(max_bytes=MOST_REFERENCE_BYTES))
-
-
-def _reference_tokens(asset: ImageAsset) -> int:
-    """Return about how many tokens a reference is read as: one for each 32 pixels squared."""
-    width, height = asset.width or 1024, asset.height or 1024
-    return -(-width // 32) * -(-height // 32)
+    Raises
+    ------
+    GenerationError, AttachmentError
+        If a picture cannot be sent.
+    """
+    if not wish.references:
+        return Body((json.dumps(fields).encode(),)), "application/json"
+    files = [("image[]", sendable(asset)) for asset in wish.references]
+    if wish.mask is not None:
+        files.append(("mask", as_mask(wish.mask)))
+    return form_of({name: _text(value) for name, value in fields.items()}, files)
 
 
 def _preview(answer: Answer, said: Mapping[str, Any]) -> PartialImage:
