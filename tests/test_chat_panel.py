@@ -18,6 +18,7 @@ from PIL import Image
 from agentcell import Budget, ImageAsset, ModelCapabilities, Session, tool
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.errors import PanelError
+from agentcell.history.export_html import as_page
 from agentcell.history.panel_cells import is_panel_cell
 from agentcell.testing import Call, ChatServer, FakeModel, Reply
 from agentcell.wording import choose
@@ -694,6 +695,23 @@ def test_a_long_transcript_stays_small(chats: Chats) -> None:
     assert static.html.count("Question ") <= MOST_TURNS
     assert "Question 59" in static.html
     assert sum(map(len, static.bundle().values())) < 120_000
+
+
+def test_an_answer_with_many_links_is_formatted_in_linear_time() -> None:
+    def seconds(count: int) -> float:
+        start = time.process_time()
+        as_page("word **bold** and [a](https://a.example/b). " * count)
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(8_000) < 20 * seconds(1_000)  # eight times the text; it took forty times
+
+
+def test_the_end_of_a_very_long_answer_stands_as_it_was_written() -> None:
+    html = answer_html("some **bold** words\n" * 20_000 + "<b>the end</b>")
+
+    assert html.endswith("&lt;b&gt;the end&lt;/b&gt;</pre>")
+    assert html.count("bold") == 20_000
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -140,7 +140,7 @@ def _link_open(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
 
 
 def _link_close(_: Any, tokens: Sequence[Token], at: int, *__: Any) -> str:
-    opening = max(one for one in range(at) if tokens[one].type == "link_open")
+    opening = next(one for one in range(at, -1, -1) if tokens[one].type == "link_open")
     target = str(tokens[opening].attrGet("href") or "")
     anchor = _anchor(target)
     end = "</a>" if anchor else ""

@@ -21,6 +21,10 @@ _MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _OWN = str.maketrans("", "", _OPEN + _CLOSE)
 
 
+LONGEST_FORMATTED = 200_000
+"""Characters of an answer that are formatted; the rest stands below, as it was written."""
+
+
 def answer_html(text: str) -> str:
     """Return the HTML; formulas are in elements of the class ``agentcell-maths``.
 
@@ -30,14 +34,19 @@ def answer_html(text: str) -> str:
         Whatever a model said.
     """
     formulas: list[str] = []
-    marked = "".join(_marked(plain(text).translate(_OWN), formulas))
+    clean = plain(text).translate(_OWN)
+    end = len(clean)
+    if end > LONGEST_FORMATTED:  # to the end of a line, if there is one
+        end = clean.rfind("\n", 0, LONGEST_FORMATTED) + 1 or LONGEST_FORMATTED
+    marked = "".join(_marked(clean[:end], formulas))
 
     def formula(match: re.Match[str]) -> str:
         number = int(match[1])
         shown = as_html(safe_maths(formulas[number])) if number < len(formulas) else ""
         return f'<span class="agentcell-maths mathjax_process">{shown}</span>'
 
-    return _MARK.sub(formula, as_page(marked))
+    rest = f"<pre>{as_html(clean[end:])}</pre>" if clean[end:].strip() else ""
+    return f"{_MARK.sub(formula, as_page(marked))}{rest}"
 
 
 def _marked(text: str, formulas: list[str]) -> Iterator[str]:

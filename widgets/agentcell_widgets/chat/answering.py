@@ -75,6 +75,7 @@ class Answering:
         self._parts: list[View] = []
         self._begun: View = {}
         self._task: asyncio.Task[None] | None = None
+        self._is_ending = False
         self.is_over = False
         self.request: Request | None = None
         self.seen = Seen()
@@ -106,7 +107,7 @@ class Answering:
         LOOP.loop().call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
-        if self._task is not None:
+        if self._task is not None and not self._is_ending:
             self._task.cancel()
 
     async def run(self) -> None:
@@ -138,7 +139,8 @@ class Answering:
         except Exception as error:  # noqa: BLE001 (as above)
             failure = error
         finally:
-            self._end(request, failure)
+            self._is_ending = True  # a further stop has nothing to stop
+            await self._end(request, failure)
 
     def live(self) -> View | None:
         """Return what came until now, for a page that was not there; None if nothing did."""
@@ -151,13 +153,15 @@ class Answering:
             "asks": [{"turn": self.id, **one} for one in self.asks.open.values()],
         }
 
-    def _end(self, request: Request, failure: Exception | None) -> None:
+    async def _end(self, request: Request, failure: Exception | None) -> None:
         self._flush()
         error = None if failure is None else error_view(failure)
         if error is not None:
             self.seen.fix = error["fix"]
         turn = self._session.history.find(request.id)
-        view = None if turn is None else turn_view(turn, self.seen)
+        view = None  # a long answer takes its time: whatever else runs on the loop goes on
+        if turn is not None:
+            view = await asyncio.to_thread(turn_view, turn, self.seen)
         text = "" if turn is not None else self._text
         self._tell("ended", turn=request.id, view=view, error=error, text=text)
 
