@@ -345,6 +345,18 @@ def test_only_so_many_files_may_be_on_the_way(page: Page) -> None:
     assert "files are on the way" in page.refusal("upload-begin", {"name": "a", "size": 4})
 
 
+def test_files_whose_page_went_away_leave_room_for_others(
+    page: Page, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(MOST_AT_ONCE):
+        page.ask("upload-begin", {"name": "a", "size": 4})
+    monkeypatch.setattr("agentcell_widgets.panel.uploads.STALE_AFTER", 0.0)
+
+    page.ask("upload-begin", {"name": "b", "size": 4})
+
+    assert len(uploads_left(temporary)) == 1
+
+
 def test_closing_ends_uploads_listeners_models_and_threads(temporary: Path) -> None:
     session = Session()
     models = set(_models())

@@ -252,9 +252,10 @@ function render({ model, el }) {
   let wantsFocus = null;
 
   const title = setAttributes(make("h3"), { tabindex: "-1" }); // takes the focus after the last card
+  panel.home = title;
   const about = make("span", "agentcell-quiet agentcell-about");
   const uploads = make("div", "agentcell-uploads");
-  const take = (files) => sendFiles(panel, files, uploads);
+  const take = (files, failed) => sendFiles(panel, files, uploads, failed);
   const files = fileButton({ text: t("Add files"), accept: ACCEPT, take });
 
   const names = make("datalist");

@@ -78,6 +78,7 @@ function render({ model, el }) {
     placeholder: t("Ask …"),
     dir: "auto",
   });
+  panel.home = words;
   words.addEventListener("input", fit);
   words.addEventListener("keydown", (event) => {
     // While a word is composed (Chinese, Japanese, …) Enter takes it, and sends nothing.
@@ -96,7 +97,7 @@ function render({ model, el }) {
     make("span", "", t("You edit an earlier question: it is asked in a new conversation.")),
     button({ text: t("Leave it"), kind: "agentcell-plain", press: endEdit }),
   );
-  const takes = (files) => sendFiles(panel, files, uploads);
+  const takes = (files, failed) => sendFiles(panel, files, uploads, failed);
   const attaches = fileButton({
     label: t("Attach files"),
     accept: "image/*,application/pdf,.pdf",
@@ -128,7 +129,7 @@ function render({ model, el }) {
   // -- what a person does
   async function send() {
     const text = words.value;
-    if (state.busy || isSending || !text.trim()) return;
+    if (isSending || !text.trim()) return;
     isSending = true;
     cameBack = false;
     const done = editing

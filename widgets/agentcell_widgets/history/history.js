@@ -192,6 +192,7 @@ function render({ model, el }) {
     "aria-label": t("Search"),
     spellcheck: "false",
   });
+  panel.home = words;
   const conversation = setAttributes(make("select"), { "aria-label": t("Conversation") });
   const gone = setAttributes(make("input"), { type: "checkbox" });
   const goneLabel = make("label", "agentcell-check", gone, t("replaced and taken back too"));
@@ -255,7 +256,9 @@ function render({ model, el }) {
       panel.fail(error);
       return;
     }
-    if (chosen !== id) return;
+    const told = JSON.stringify(turn);
+    if (chosen !== id || detail.told === told) return; // whoever reads it is not disturbed
+    detail.told = told;
     const answer = make("div", "agentcell-answer");
     setAttributes(answer, { dir: "auto" });
     if (turn.html) setSafeHtml(answer, turn.html);
@@ -316,6 +319,7 @@ function render({ model, el }) {
 
   function closeDetail() {
     chosen = "";
+    detail.told = "";
     detail.replaceChildren(make("p", "agentcell-quiet", t("Choose a turn to read it.")));
   }
 

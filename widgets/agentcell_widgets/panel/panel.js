@@ -120,6 +120,35 @@ function openPanel({ model, el, name, title }) {
     waitingLine.hidden = !late;
   };
 
+  // With a restart of the kernel the line to Python is gone for good, whatever is still to be seen.
+  const ended = () => new PanelError(t("This panel ended with its kernel."), t("run its cell again."));
+  const canSend = () => {
+    try {
+      model.send({ kind: "" });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const end = () => {
+    for (const one of waiting.values()) {
+      clearTimeout(one.timer);
+      one.reject(ended());
+    }
+    waiting.clear();
+    showWaiting();
+    panel.fail(ended());
+  };
+  const checks = new Set();
+  const check = () => {
+    for (const delay of [0, 500, 3000]) checks.add(setTimeout(() => isOpen && !canSend() && end(), delay));
+  };
+  model.on("comm_live_update", check);
+  endings.push(() => {
+    model.off("comm_live_update", check);
+    for (const one of checks) clearTimeout(one);
+  });
+
   const hear = (content, buffers = []) => {
     if (!content || typeof content !== "object") return;
     if (content.kind === "reply") {
@@ -150,9 +179,14 @@ function openPanel({ model, el, name, title }) {
       count += 1;
       const id = `${session}-${count}`;
       return new Promise((resolve, reject) => {
+        try {
+          model.send({ kind, id, payload }, undefined, buffers);
+        } catch {
+          reject(ended());
+          return;
+        }
         const timer = setTimeout(showWaiting, SOON + 20);
         waiting.set(id, { resolve, reject, timer, since: Date.now() });
-        model.send({ kind, id, payload }, undefined, buffers);
       });
     },
 
@@ -172,10 +206,13 @@ function openPanel({ model, el, name, title }) {
       notice.classList.toggle("agentcell-error", isError);
     },
 
-    fail(error) {
+    fail(...errors) {
       if (!isOpen) return;
-      const fix = error.fix ? ` ${t("Fix: {fix}", { fix: error.fix })}` : "";
-      panel.say(`${error.problem ?? error}${fix}`, { isError: true });
+      const lines = errors.map((error) => {
+        const fix = error.fix ? ` ${t("Fix: {fix}", { fix: error.fix })}` : "";
+        return `${error.problem ?? error}${fix}`;
+      });
+      panel.say(lines.join("\n"), { isError: true });
     },
 
     // Ask and show what came of it: the reply's `notice`, or the error. Gives the reply, or null.
@@ -217,7 +254,33 @@ function openPanel({ model, el, name, title }) {
     },
   };
   panel.on("trouble", (payload) => panel.fail(payload));
+  keepFocus(panel);
   return panel;
+}
+
+// What had the focus may be hidden or go away; the keyboard then goes on at `panel.home`.
+function keepFocus(panel) {
+  const { root } = panel;
+  const isThere = (element) => root.contains(element) && element.checkVisibility();
+  let last = null;
+  root.addEventListener("focusin", (event) => {
+    last = event.target;
+  });
+  root.addEventListener("focusout", (event) => {
+    const left = event.target;
+    setTimeout(() => {
+      if (last === left && isThere(left)) last = null; // it was left by the person
+    });
+  });
+  const watcher = new MutationObserver(() => {
+    if (!last || isThere(last)) return;
+    const active = root.getRootNode().activeElement;
+    if (active && active !== document.body && active !== last && active !== root.getRootNode().host) return;
+    last = null;
+    (panel.home ?? root).focus();
+  });
+  watcher.observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["hidden"] });
+  panel.atEnd(() => watcher.disconnect());
 }
 
 // Send a file in pieces, each after the answer to the last. `signal` cancels. Gives what Python's
@@ -235,7 +298,14 @@ async function sendFile(panel, file, { extra = {}, signal = null, progress = () 
       await panel.ask("upload-cancel", { upload });
       throw new PanelError(panel.t("Canceled: {name}.", { name: file.name }));
     }
-    const piece = await file.slice(offset, offset + PIECE_BYTES).arrayBuffer();
+    let piece;
+    try {
+      piece = await file.slice(offset, offset + PIECE_BYTES).arrayBuffer();
+    } catch {
+      // It changed since it was chosen, or is a folder.
+      await panel.ask("upload-cancel", { upload });
+      throw new PanelError(panel.t("{name} cannot be read.", { name: file.name }), panel.t("choose it again."));
+    }
     const { received } = await panel.ask("upload-piece", { upload, offset }, [piece]);
     offset = received;
     progress(offset / file.size);
@@ -244,8 +314,8 @@ async function sendFile(panel, file, { extra = {}, signal = null, progress = () 
 }
 
 // Send files one after the other, each with a line of progress and a button to cancel in `place`.
-// `taken` is called with each answer. What fails is shown, and the others go on.
-async function sendFiles(panel, files, place, taken = () => {}) {
+// What fails is shown, after what failed before, and the others go on.
+async function sendFiles(panel, files, place, failed = []) {
   const all = [...files].map((file) => {
     const stop = new AbortController();
     const bar = setAttributes(make("progress"), { max: 1, value: 0, "aria-label": file.name });
@@ -273,12 +343,12 @@ async function sendFiles(panel, files, place, taken = () => {}) {
       });
       went.push(reply);
       if (reply.notice !== undefined) panel.say(reply.notice);
-      taken(reply);
     } catch (error) {
-      panel.fail(error);
+      failed.push(error);
     } finally {
       line.remove();
     }
+    if (failed.length) panel.fail(...failed); // what went well afterwards covers up none of it
   }
   return went;
 }
@@ -314,7 +384,17 @@ function takeFiles(panel, area, take) {
     if (!has(event)) return;
     own(event);
     mark(-depth);
-    take([...event.dataTransfer.files]);
+    const entries = [...event.dataTransfer.items]
+      .filter((one) => one.kind === "file")
+      .map((one) => one.webkitGetAsEntry?.());
+    const all = [...event.dataTransfer.files];
+    const isFolder = (_, at) => Boolean(entries[at]?.isDirectory);
+    const folders = all.filter(isFolder).map(
+      ({ name }) => new PanelError(panel.t("{name} is a folder.", { name }), panel.t("choose the files in it.")),
+    );
+    const files = all.filter((one, at) => !isFolder(one, at));
+    if (folders.length) panel.fail(...folders);
+    if (files.length) take(files, folders);
   });
   area.addEventListener("paste", (event) => {
     const files = [...(event.clipboardData?.files ?? [])];

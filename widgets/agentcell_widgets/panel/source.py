@@ -17,12 +17,17 @@ _CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _EMPTY_LINE = re.compile(r"\n{2,}")
 _RULE_BREAK = re.compile(r"(?<=[{};,])\n")
+_JS_BREAK = re.compile(r"(?<=[{;,(\[])\n")
+_JS_STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
+_JS_BLANK = re.compile(r" ?([=(){}\[\];,:?<>&|]) ?")
+_CSS_BLANK = re.compile(r"(?<=[:,]) | (?=[{>])|(?<=[>]) |;(?=\})")
 
 
 def esm(module: str, *names: str) -> str:
     """Return what the page runs: `panel.js`, then the panel's own files.
 
-    Lines of comment and indents are left out: a notebook may keep the text once for each panel.
+    Lines of comment, indents and needless blanks are left out: a notebook may keep the text once
+    for each panel.
 
     Parameters
     ----------
@@ -31,7 +36,8 @@ def esm(module: str, *names: str) -> str:
     names
         Of its files, in order; the last ends with ``export default { render };``.
     """
-    return "\n".join([_shared("panel.js"), *_read(module, names)])
+    joined = "\n".join([_shared("panel.js"), *_read(module, names)])
+    return _JS_BREAK.sub("", "\n".join(map(_tight, joined.split("\n"))))
 
 
 def css(module: str, *names: str) -> str:
@@ -43,11 +49,20 @@ def css(module: str, *names: str) -> str:
         As for `esm`.
     """
     joined = "\n".join([_shared("panel.css"), *_read(module, names)])
-    return _RULE_BREAK.sub("", joined)
+    return _CSS_BLANK.sub("", _RULE_BREAK.sub("", joined))
 
 
 def _read(module: str, names: tuple[str, ...]) -> list[str]:
     return [_short((Path(module).parent / name).read_text(encoding="utf-8")) for name in names]
+
+
+def _tight(line: str) -> str:
+    """Return a line of JavaScript without the blanks that only eyes need."""
+    if "/" in line or "`" in line or "'" in line:  # perhaps a regular expression, or a text
+        return line
+    pieces = _JS_STRING.split(line)
+    pieces[::2] = [_JS_BLANK.sub(r"\1", piece) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 @cache

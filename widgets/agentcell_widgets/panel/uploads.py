@@ -10,6 +10,7 @@ import contextlib
 import os
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ MOST_BYTES = 100 * 1024 * 1024
 
 MOST_AT_ONCE = 8
 """Files that one panel may have begun."""
+
+STALE_AFTER = 120.0
+"""Seconds without a piece after which a file may be given up: its page was closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,7 @@ class _Begun:
     size: int
     sink: BinaryIO = field(repr=False)
     received: int = 0
+    touched: float = field(default_factory=time.monotonic)
 
 
 class Uploads:
@@ -89,6 +94,7 @@ class Uploads:
             )
         if not size:
             raise PanelError(f"{shown} is empty.", fix="choose another file.")
+        self._give_up_stale()
         with self._lock:
             if self._is_closed or len(self._begun) >= MOST_AT_ONCE:
                 raise PanelError(
@@ -137,6 +143,7 @@ class Uploads:
                 fix="make room on the disk, and send it again.",
             ) from error
         begun.received += length
+        begun.touched = time.monotonic()
         return begun.received
 
     @contextlib.contextmanager
@@ -191,6 +198,17 @@ class Uploads:
 
     def __len__(self) -> int:
         return len(self._begun)
+
+    def _give_up_stale(self) -> None:
+        """Make room where a page went away in the middle of its files."""
+        with self._lock:
+            if len(self._begun) < MOST_AT_ONCE:
+                return
+            since = time.monotonic() - STALE_AFTER
+            stale = [name for name, one in self._begun.items() if one.touched < since]
+            given_up = [self._begun.pop(name) for name in stale]
+        for one in given_up:
+            _delete(one)
 
     def _of(self, message: Message) -> _Begun:
         with self._lock:
