@@ -47,10 +47,11 @@ class GenerationPanel(Panel):
 
     Notes
     -----
-    Beside those of `Panel`, the page sends: ``generate`` (a wish, and whether its price was agreed
-    to), ``stop``, ``dismiss``, ``resume`` and ``cancel`` (a job's id), ``attach`` and ``reuse`` (a
-    result), ``remove`` (a picture to start from), ``unmask``, and ``picture`` (bytes of a result, a
-    picture to start from, or an unfinished one). Uploads are pictures to start from, or a mask.
+    Beside those of `Panel`, the page sends: ``generate`` (a wish, and the question about its
+    price that was agreed to), ``stop``, ``dismiss``, ``resume`` and ``cancel`` (a job's id),
+    ``attach`` and ``reuse`` (a result), ``remove`` (a picture to start from), ``unmask``, and
+    ``picture`` (bytes of a result, a picture to start from, or an unfinished one). Uploads are
+    pictures to start from, or a mask.
     """
 
     NAME = "generation"
@@ -118,11 +119,13 @@ class GenerationPanel(Panel):
             )
         generator = self.session.generator
         plan = generator.plan(wish)
-        agreed = message.flag("agreed", default=False)
+        price = None if plan.price is None else dollars(plan.price)
+        question = _question(plain(plan.name), price)
+        # What was agreed to is a sentence: for another maker or price the person is asked anew.
+        agreed = message.text("agreed", default="") == question
         if not (agreed or plan.is_free or plan.is_replayed):
-            price = None if plan.price is None else dollars(plan.price)
-            return {"price": price or "", "question": _question(plain(plan.name), price)}
-        confirm = (lambda _: True) if agreed else None  # the person saw the price, and said yes
+            return {"price": price or "", "question": question}
+        confirm = (lambda _: True) if agreed else None
         run = self._runs.start(wish.prompt, generator.stream(wish, confirm=confirm))
         return {"run": run.id, "notice": ""}
 
@@ -143,7 +146,7 @@ class GenerationPanel(Panel):
         run = self._runs.start(job.prompt, generator.resume(job.id), job_id=job.id)
         return {"run": run.id}
 
-    @handles("cancel")
+    @handles("cancel", at_once=True)  # the service may take its time
     async def _cancel(self, message: Message) -> dict[str, Any]:
         name = message.text("job", longest=100)
         done = await self.session.generator.cancel(name)

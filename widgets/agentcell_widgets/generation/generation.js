@@ -63,6 +63,7 @@ function render({ model, el }) {
   // -- the form ---------------------------------------------------------------------------
   const unique = Math.random().toString(36).slice(2);
   const prompt = setAttributes(make("textarea", "agentcell-generation-prompt"), { rows: 3 });
+  panel.home = prompt;
   const kind = choices(["image", "video"], [t("Picture"), t("Clip")]);
   const maker = setAttributes(make("input"), { list: `makers-${unique}`, autocomplete: "off" });
   const makers = listOf(`makers-${unique}`, []);
@@ -104,7 +105,7 @@ function render({ model, el }) {
   // -- pictures to start from -------------------------------------------------------------
   const references = setAttributes(make("ul", "agentcell-generation-references"), { role: "list" });
   const uploads = make("div");
-  const take = (files) => sendFiles(panel, files, uploads);
+  const take = (files, failed) => sendFiles(panel, files, uploads, failed);
   const add = fileButton({ text: t("Add pictures"), accept: PICTURES, take });
   const start = setAttributes(
     make("div", "agentcell-generation-start", make("span", "agentcell-quiet", t("Start from")), references, add),
@@ -168,7 +169,7 @@ function render({ model, el }) {
 
   // -- send -------------------------------------------------------------------------------
   const question = make("span");
-  const agree = button({ text: t("Generate anyway"), kind: "agentcell-main", press: () => send(true) });
+  const agree = button({ text: t("Generate anyway"), kind: "agentcell-main", press: () => send(question.textContent) });
   const decline = button({
     text: t("Not now"),
     press: () => {
@@ -178,8 +179,11 @@ function render({ model, el }) {
   });
   const asks = setAttributes(make("div", "agentcell-generation-asks", question, agree, decline), { role: "group" });
   asks.hidden = true;
-  const go = button({ text: t("Generate"), kind: "agentcell-main", press: () => send(false) });
+  const go = button({ text: t("Generate"), kind: "agentcell-main", press: () => send("") });
   let isSending = false;
+  const withdraw = () => {
+    asks.hidden = true; // what was asked about is not what stands there now
+  };
 
   async function send(agreed) {
     if (isSending) return;
@@ -209,11 +213,14 @@ function render({ model, el }) {
       agree.focus();
     }
   }
+  for (const control of [prompt, options]) control.addEventListener("input", withdraw);
+  asks.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") withdraw();
+  });
   prompt.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      send(false);
-    }
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    send("");
   });
 
   // -- what is on the way -----------------------------------------------------------------
