@@ -15,12 +15,12 @@ from agent_kit import png
 from agentcell.adapters.model import ModelCapabilities
 from agentcell.agents.tools import tool
 from agentcell.errors import SkillError, Unsupported
+from agentcell.history.reader_words import call_text
 from agentcell.messages import ToolCall, content_text
 from agentcell.session import Session
 from agentcell.testing.fake_model import FakeModel
 from agentcell.testing.replies import Call, Reply
 from agentcell_magics import current_session
-from agentcell_magics.cards import call_text
 from kernels import Kernel
 
 KERNEL_SETUP = """

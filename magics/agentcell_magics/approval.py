@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from agentcell.agents.tools import Tool
+from agentcell.history.reader_words import call_text
 from agentcell.messages import ToolCall
-from agentcell_magics.cards import call_text
 from agentcell_magics.person import ask_person
 
 Mode: TypeAlias = Literal["ask", "run", "refuse"]

@@ -6,11 +6,11 @@ import base64
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from agentcell.adapters.events import Usage
 from agentcell.agents.exchange import ToolFinished
 from agentcell.answer import Answer
 from agentcell.assets.preview import preview
 from agentcell.card import NO_MATHS, QUIET, STYLE, card
+from agentcell.history.reader_words import call_text, cut, tokens
 from agentcell.imaging.strip import SHOWN_WIDTH
 from agentcell.messages import MediaMessageBlock, ToolCall, content_text
 from agentcell.safe_text import as_html, as_literal, plain
@@ -132,37 +132,12 @@ def _above(first: Bundle, second: Bundle) -> Bundle:
 
 def _folded(title: str, text: str) -> str:
     text = plain(text).strip()
-    more = len(text) - _LONGEST_THINKING
-    short = text if more <= 0 else f"{text[:_LONGEST_THINKING]}{_cut(more)}"
+    short = cut(text, _LONGEST_THINKING)
     return (
         f'<details {NO_MATHS} style="{QUIET}"><summary>{as_html(title)}</summary>'
         f'<div dir="auto" style="white-space:pre-wrap;margin-left:1.2em">{as_html(short)}</div>'
         "</details>"
     )
-
-
-def _cut(more: int) -> str:
-    return say("… ({count} characters more)", count=f"{more:,}")
-
-
-def tokens(usage: Usage | None) -> str:
-    """Return ``812 tokens in, 14 out``; empty where nothing was counted."""
-    if usage is None or not (usage.input_tokens or usage.output_tokens):
-        return ""
-    parts = []
-    if usage.input_tokens is not None:
-        known = say("{count} tokens in", count=f"{usage.input_tokens:,}")
-        if usage.cached_tokens:
-            known = say(
-                "{count} tokens in ({cached} cached)",
-                count=f"{usage.input_tokens:,}",
-                cached=f"{usage.cached_tokens:,}",
-            )
-        parts.append(known)
-    if usage.output_tokens is not None:
-        parts.append(say("{count} out", count=f"{usage.output_tokens:,}"))
-    counted = say(", ").join(parts)
-    return say("about {counted}", counted=counted) if usage.estimated else counted
 
 
 def rows(title: str, facts: Iterable[tuple[str, str]]) -> Bundle:
@@ -210,14 +185,6 @@ def tool_calls(
         "text/markdown": "\n".join(markdown),
         "text/plain": "\n".join(text),
     }
-
-
-def call_text(call: ToolCall, longest: int) -> str:
-    """Return a call on one line, as it is written in Python; at most `longest` characters."""
-    given = [f"{plain(name)}={value!r}" for name, value in call.arguments.items()]
-    said = plain(f"{call.name}({call.raw_arguments or ', '.join(given)})").replace("\n", " ")
-    more = len(said) - longest
-    return said if more <= 0 else f"{said[:longest]}{_cut(more)}"
 
 
 def _end_of(finished: ToolFinished) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from agentcell.budget import dollars
 from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
+from agentcell.history.reader_words import cut
 from agentcell_magics import cards
 from agentcell_magics.approval import Mode
 from agentcell_magics.cards import Bundle
@@ -71,7 +72,7 @@ def _facts(run: DryRun, approve: Mode | None) -> Iterator[tuple[str, str]]:
 
 def _setting(name: str, value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return f"{name}: {_cut(text, _LONGEST_SETTING)}"
+    return f"{name}: {cut(text, _LONGEST_SETTING)}"
 
 
 def _attachment(one: DryAttachment) -> Iterator[str]:
@@ -116,7 +117,7 @@ def _message(message: DryMessage) -> str:
         if message.origin == "history"
         else message.role
     )
-    said = [_cut(message.text, longest)] if message.text else []
+    said = [cut(message.text, longest)] if message.text else []
     if message.calls:
         said.append(say("calls {tools}", tools=", ".join(message.calls)))
     text = f"{head}: " + "\n".join(said)
@@ -150,12 +151,3 @@ def _sums(run: DryRun) -> Iterator[tuple[str, str]]:
         )
     if run.refusal is not None:
         yield "refused", run.refusal.problem
-
-
-def _cut(text: str, longest: int) -> str:
-    more = len(text) - longest
-    return (
-        text
-        if more <= 0
-        else text[:longest] + say("… ({count} characters more)", count=f"{more:,}")
-    )

@@ -12,6 +12,7 @@ from agentcell.batch import BatchResult
 from agentcell.batch.rows import rows_of
 from agentcell.budget import Foreseen, foreseen
 from agentcell.errors import Stopped
+from agentcell.history.reader_words import tokens
 from agentcell.history.spent import Spent
 from agentcell.session import Session
 from agentcell_magics import cards
@@ -99,7 +100,7 @@ def summary(result: BatchResult, name: str, model: Any) -> Bundle:
             ("cut short", say("{count}: raise --max-tokens", count=f"{len(result.cut):,}"))
         )
     if (usage := result.usage) is not None:
-        facts.append(("tokens", cards.tokens(usage)))
+        facts.append(("tokens", tokens(usage)))
     spending = result.spending
     if spending.usd or spending.unknown:
         facts.append(("cost", str(Spent(usd=spending.usd)) if not spending.unknown else "unknown"))

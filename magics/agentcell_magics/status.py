@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentcell.adapters.registry import models
 from agentcell.errors import CellError
+from agentcell.history import reader_words
 from agentcell.session import Session
 from agentcell_magics import cards
 from agentcell_magics.background import background
@@ -76,7 +77,7 @@ def _status(session: Session, arguments: list[str]) -> None:
         )
     )
     facts.append(("attachments", "\n".join(b.tag for b in session.attachments) or "none"))
-    if counted := cards.tokens(session.usage):
+    if counted := reader_words.tokens(session.usage):
         facts.append(("tokens", counted))
     facts += status_facts(session)
     if count := len(background(session).running):

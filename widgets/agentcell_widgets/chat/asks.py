@@ -8,10 +8,11 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from agentcell.agents.tools import Tool
 from agentcell.budget import CostQuestion
+from agentcell.history.reader_words import call_text
 from agentcell.messages import ToolCall
 from agentcell.safe_text import plain
 from agentcell.wording import say
-from agentcell_widgets.chat.views import LONGEST_BODY, View, call_text
+from agentcell_widgets.chat.views import LONGEST_BODY, View
 
 Mode: TypeAlias = Literal["ask", "run", "refuse"]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from agentcell.budget import dollars
 from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
+from agentcell.history.reader_words import cut
 from agentcell.safe_text import plain
 from agentcell.wording import say
-from agentcell_widgets.chat.views import View, cut
+from agentcell_widgets.chat.views import View
 
 LONGEST_REQUEST = 60_000
 """Characters of the request that are shown."""

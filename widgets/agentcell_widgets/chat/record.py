@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 from agentcell.card import NO_MATHS
 from agentcell.history.export_html import as_page
+from agentcell.history.reader_words import call_text, cut
 from agentcell.history.turns import Turn
 from agentcell.imaging.strip import strip
 from agentcell.messages import MediaMessageBlock, media_blocks
 from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell.wording import say
-from agentcell_widgets.chat.views import call_text, cut, facts, why_failed
+from agentcell_widgets.chat.views import facts, why_failed
 from agentcell_widgets.panel import NO_PICTURE, Static
 
 Bundle: TypeAlias = dict[str, Any]

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from agentcell.adapters.registry import models
 from agentcell.budget import amount, dollars
 from agentcell.errors import AgentcellError
+from agentcell.history.reader_words import tokens
 from agentcell.history.turns import Turn
 from agentcell.messages import MediaMessageBlock, media_blocks
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import say
-from agentcell_widgets.chat.views import Seen, View, attachment_view, tokens, turn_view
+from agentcell_widgets.chat.views import Seen, View, attachment_view, turn_view
 
 AT_ONCE = 40
 """As many turns are sent at a time: the last ones, and earlier ones when somebody looks there."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from agentcell.adapters.events import Usage
 from agentcell.adapters.price_table import shown as dollars
 from agentcell.adapters.redaction import known_keys, redacted
 from agentcell.agents.exchange import ToolFinished
 from agentcell.assets.words import alternative
 from agentcell.history.chapters import sources
 from agentcell.history.panel_cells import is_panel_cell
+from agentcell.history.reader_words import call_text, cut, tokens
 from agentcell.history.turns import Turn
 from agentcell.messages import MediaMessageBlock, Message, ToolCall, content_text, media_blocks
 from agentcell.safe_text import plain
@@ -164,40 +164,6 @@ def call_view(call: ToolCall, finished: ToolFinished | None, *, state: str = "ru
     return view
 
 
-def call_text(call: ToolCall, longest: int) -> str:
-    """Return a call as it is written in Python, on one line; at most `longest` characters.
-
-    Parameters
-    ----------
-    call
-        What the model called: its name may be anything.
-    longest
-        Characters.
-    """
-    given = [f"{plain(name)}={value!r}" for name, value in call.arguments.items()]
-    said = plain(f"{call.name}({call.raw_arguments or ', '.join(given)})").replace("\n", " ")
-    return cut(said, longest)
-
-
-def tokens(usage: Usage | None) -> str:
-    """Return ``812 tokens in, 14 out``; empty where nothing was counted.
-
-    Parameters
-    ----------
-    usage
-        Of a turn, or of many.
-    """
-    if usage is None or not (usage.input_tokens or usage.output_tokens):
-        return ""
-    counted = []
-    if usage.input_tokens is not None:
-        counted.append(say("{count} tokens in", count=f"{usage.input_tokens:,}"))
-    if usage.output_tokens is not None:
-        counted.append(say("{count} out", count=f"{usage.output_tokens:,}"))
-    said = say(", ").join(counted)
-    return say("about {counted}", counted=said) if usage.estimated else said
-
-
 def facts(turn: Turn) -> str:
     """Return the line under an answer: model, tokens, cost, seconds, and how it ended.
 
@@ -212,22 +178,6 @@ def facts(turn: Turn) -> str:
     if turn.status == "interrupted":
         said.append(say("stopped"))
     return " · ".join(one for one in said if one)
-
-
-def cut(text: str, longest: int) -> str:
-    """Return `text`, and of a longer one its beginning and how much more there is.
-
-    Parameters
-    ----------
-    text
-        Any.
-    longest
-        Characters.
-    """
-    more = len(text) - longest
-    if more <= 0:
-        return text
-    return f"{text[:longest]}{say('… ({count} characters more)', count=f'{more:,}')}"
 
 
 def shortened(thinking: str) -> str:

@@ -79,6 +79,7 @@ SAID: Final[dict[str, str]] = {
     "refused: {reason}": "被拒绝：{reason}",
     "… ({count} characters more)": "……（还有 {count} 个字符）",
     "{count} tokens in": "输入 {count} tokens",
+    "{count} tokens in ({cached} cached)": "输入 {count} tokens（缓存 {cached}）",
     "{count} out": "输出 {count}",
     ", ": "，",
     "about {counted}": "约{counted}",
