@@ -155,13 +155,10 @@ def test_stop_ends_the_wait_and_says_where_the_job_is(ready: Kernel, service: Me
     cell = ready.start("%generate a fox -m hosted")
     polled = len(service.polls)
     assert service.wait_for("poll", polled + 2)
-    stopped_at = time.monotonic()
     ready.interrupt()
     ran = ready.finish(cell, 20)
-    took = time.monotonic() - stopped_at
 
     assert ran.ename == "Stopped"
-    assert took < 5  # a second, on a machine that does nothing else
     (job,) = set(ids(ran.text))
     assert f"hosted goes on with {job}, which may be charged" in ran.text
     assert f"%generate resume {job}" in ran.text

@@ -15,6 +15,7 @@ from agentcell.adapters.local.document import REMEMBERED, Document, read_documen
 from agentcell.adapters.local.rows import Box, typed_rows
 from agentcell.errors import AttachmentError, LocalModelMissing
 from asset_files import encoded, pdf_file, picture
+from promptly import PROMPTLY
 
 RECEIPTS = Path(__file__).parent / "data" / "receipts"
 real = pytest.mark.local_model
@@ -125,7 +126,7 @@ def test_a_long_text_is_read_whole_and_at_once() -> None:
 
     assert document.pages == document.pages_read
     assert len(document.rows) > 2000
-    assert document.seconds < 5
+    assert document.seconds < PROMPTLY
 
 
 def test_a_page_that_holds_nothing_is_no_document_and_no_error() -> None:
@@ -315,7 +316,7 @@ def test_a_picture_of_any_shape_is_looked_at_in_a_moment(size: tuple[int, int]) 
     document = read_document(ImageAsset.from_bytes(encoded(Image.new("RGB", size, "white"), "PNG")))
 
     assert document.source == "none"
-    assert document.seconds < 8
+    assert document.seconds < PROMPTLY
 
 
 @real

@@ -42,6 +42,7 @@ from agentcell.prompts.skill import (
     load_skill,
 )
 from agentcell.testing import Call, ChatServer, FakeModel, Reply, ResponsesServer, failure
+from promptly import PROMPTLY
 
 CASES: dict[str, dict[str, Any]] = {
     case["id"]: case
@@ -427,7 +428,7 @@ def test_a_wrong_kind_is_told_at_once() -> None:
     with pytest.raises(ValueError, match="Field 'q' expects modality 'IMAGE', but received 'TEXT'"):
         Agent("a", model=model, pull_keys={"q": "IMAGE:d"}).step({"q": "text"})
 
-    assert time.perf_counter() - began < 0.5
+    assert time.perf_counter() - began < PROMPTLY
     assert model.requests == []
 
 
@@ -619,7 +620,7 @@ def test_a_setting_that_is_not_taken_costs_no_time_and_no_request() -> None:
         with pytest.raises(Unsupported, match="stop"):
             Agent("a", model=model, model_settings={"stop": ["x"]}).step({"q": "x"})
 
-        assert time.perf_counter() - began < 1
+        assert time.perf_counter() - began < PROMPTLY
         assert len(server.requests) == 1
 
 
