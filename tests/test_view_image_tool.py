@@ -446,6 +446,25 @@ def test_the_environment_opens_them_too(
     assert len(session.model.requests[0].tools) == 1
 
 
+def test_a_setting_that_cannot_be_met_is_told_by_each_cell_until_it_can(
+    ask: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "AGENTCELL_IMAGE_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    session = current_session()
+    session.model = FakeModel("Hello.")
+
+    ask("%config AgentMagics.image_tools = 'generate'")
+
+    for _ in range(2):
+        with pytest.raises(NoBackend, match="image_tools = 'off'"):
+            ask("%%agent\nHello")
+    assert session.model.requests == []
+    monkeypatch.setenv("AGENTCELL_IMAGE_MODEL", "procedural")
+    ask("%%agent\nHello")
+    assert [tool["name"] for tool in session.model.requests[0].tools] == ["image_generation"]
+
+
 def test_a_cell_names_the_tool_where_its_gate_is_open(ask: Callable[[str], str]) -> None:
     session = current_session()
     session.model = FakeModel(looking(), "A strip.")

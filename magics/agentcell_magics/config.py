@@ -188,27 +188,29 @@ class AgentMagics(Settings):
         ------
         CellError
             If the environment says something that cannot be used.
+        NoBackend
+            If pictures are to be made, and nobody is set up who could.
         """
         session.defaults = self.defaults()
         session.history.max_turns = self.in_force("history_turns")
         session.recorder.usual_mode = self.mode or "off"  # it asks the environment itself
         session.recorder.chosen_file = Path(self.recording) if self.recording else None
-        self._open_gates(session)
         budget = self._budget()
         self._applied = budget
         session.budget = budget
+        self._open_gates(session)
 
     def share(self, session: Session) -> None:
-        """Do as `apply`; what is wrong in the environment, a cell will tell.
+        """Do as `apply`; what cannot be done, each cell will tell.
 
         Parameters
         ----------
         session
             The magics' own.
         """
-        from agentcell.errors import CellError
+        from agentcell.errors import CellError, NoBackend
 
-        with suppress(CellError):
+        with suppress(CellError, NoBackend):
             self.apply(session)
 
     def follow(self, session: Session) -> None:
@@ -242,10 +244,17 @@ class AgentMagics(Settings):
         word = self.in_force("image_tools")
         if word == self._applied_gates:
             return
+        from agentcell.errors import NoBackend
         from agentcell_magics.images_command import opened
 
-        self._applied_gates = word
-        session.image_tools = opened(session.image_tools, word)
+        before, self._applied_gates = self._applied_gates, word
+        try:
+            session.image_tools = opened(session.image_tools, word)
+        except NoBackend as error:
+            self._applied_gates = before  # the next cell tries again, and tells again
+            close = "%config AgentMagics.image_tools = 'off' closes the gate"
+            error.fix = f"{error.fix.rstrip('.')}; {close}."
+            raise
 
     def _budget(self) -> Budget | None:
         values = [self.in_force(name) for name in ("budget", "ask_above")]
