@@ -31,7 +31,8 @@ from agentcell.imaging.placing import Part, part_of, safe_id
 from agentcell.imaging.web_text import without_queries
 from agentcell.loop import LOOP
 from agentcell.testing import MediaServer
-from agentcell.testing.media_server import PNG, SIGNATURE
+from agentcell.testing.media_files import PIXEL as PNG
+from agentcell.testing.media_server import SIGNATURE
 from media import png
 
 QUICK = DownloadLimits(first_wait=0.01, longest_wait=0.05, total=60)

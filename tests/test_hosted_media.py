@@ -39,7 +39,7 @@ from agentcell.imaging.hosted.service import MediaService, found_service
 from agentcell.imaging.hosted.states import FAILED, Patience, outcome
 from agentcell.imaging.wish import GenerationWish
 from agentcell.testing import MediaServer, Reply, failure, unused_url
-from agentcell.testing.media_server import PNG
+from agentcell.testing.media_files import PIXEL as PNG
 from media import png
 
 TOKEN = "tk-9f8e7d6c5b4a3210"  # noqa: S105 (made up)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from agentcell.assets.asset import ImageAsset
 from agentcell.errors import AttachmentError, GenerationError, JobsWarning, NotResumable
 from agentcell.imaging.jobs import FILE, JobLedger
 from agentcell.imaging.wish import GenerationWish
-from agentcell.testing.media_server import PNG
+from agentcell.testing.media_files import PIXEL as PNG
 
 WISH = GenerationWish(prompt="a fox", count=2, seed=-7, size="1024x1024")
 
@@ -186,23 +187,28 @@ def test_a_state_that_is_none_is_an_error_of_the_caller(ledger: JobLedger) -> No
         ledger.update(job, state="ready")  # type: ignore[arg-type]
 
 
-def _work(path: str, number: int) -> None:
-    ledger = JobLedger(Path(path))
-    for index in range(20):
-        job = ledger.plan(WISH, f"process-{number}")
-        ledger.update(job, state="accepted", request_id=f"req-{number}-{index}")
+_WORK = """
+import sys
+from pathlib import Path
+from agentcell.imaging.jobs import JobLedger
+from agentcell.imaging.wish import GenerationWish
+
+ledger, number = JobLedger(Path(sys.argv[1])), sys.argv[2]
+for index in range(20):
+    job = ledger.plan(GenerationWish(prompt="a fox"), f"process-{number}")
+    ledger.update(job, state="accepted", request_id=f"req-{number}-{index}")
+"""
 
 
 def test_several_processes_write_at_once_and_lose_nothing(ledger: JobLedger) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    workers = [spawn.Process(target=_work, args=(str(ledger.path), n)) for n in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    workers = [
+        subprocess.Popen([sys.executable, "-c", _WORK, str(ledger.path), str(number)])
+        for number in range(3)
+    ]
+    codes = [worker.wait() for worker in workers]
 
     jobs = ledger.jobs()
-    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    assert codes == [0, 0, 0]
     assert len(lines(ledger)) == 120
     assert {job.request_id for job in jobs} == {f"req-{n}-{i}" for n in range(3) for i in range(20)}
 

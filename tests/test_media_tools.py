@@ -39,7 +39,8 @@ from agentcell.imaging.jobs import FILE, JobLedger
 from agentcell.imaging.media_tools import MEDIA_TOOLS, MediaResult
 from agentcell.messages import ToolCall
 from agentcell.testing import MediaServer, Reply
-from agentcell.testing.media_server import PNG, SIGNATURE
+from agentcell.testing.media_files import PIXEL as PNG
+from agentcell.testing.media_server import SIGNATURE
 from media import png
 
 TOKEN = "tk-9f8e7d6c5b4a3210"  # noqa: S105 (made up)

@@ -15,7 +15,7 @@ from agentcell.prompts.fields import parse_field_spec
 from agentcell.prompts.place import field_name, is_address
 from agentcell_magics.line import shown
 
-__all__ = ["asset_at", "attached", "field_name", "is_there"]
+__all__ = ["asset_at", "attached", "bare_name", "check_named", "field_name", "is_there"]
 
 _OTHER_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -106,6 +106,34 @@ def asset_at(
             fix=f"write letters, digits and _, for example {option}receipt={shown(right)}.",
         )
     return read(place)  # which says what is wrong
+
+
+def bare_name(place: str, values: Mapping[str, Any]) -> str:
+    """Return the variable that ``{place}`` names, as in a question; anything else as it is."""
+    inside = place[1:-1]
+    return inside if inside in values and place == f"{{{inside}}}" else place
+
+
+def check_named(place: str, option: str) -> None:
+    """Refuse a word that can only be a variable's name, and is none.
+
+    Parameters
+    ----------
+    place
+        What no variable is called.
+    option
+        What was written before `place`, for the error.
+
+    Raises
+    ------
+    CellError
+        If there is no file of that name either.
+    """
+    if place.isidentifier() and not is_there(place):
+        raise CellError(
+            f"{option} {shown(place)}: there is neither a variable nor a file of that name.",
+            fix="check the spelling, or run the cell that makes it first.",
+        )
 
 
 def is_there(place: str) -> bool:

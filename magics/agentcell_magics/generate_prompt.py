@@ -15,7 +15,7 @@ from agentcell.imaging.wish import GenerationWish
 from agentcell.messages import MediaMessageBlock
 from agentcell.modality import FieldModality
 from agentcell.session import Session
-from agentcell_magics.attach import asset_at, field_name, is_there
+from agentcell_magics.attach import asset_at, bare_name, check_named, field_name
 from agentcell_magics.generate_options import GenerateOptions
 from agentcell_magics.line import shown
 from agentcell_magics.mentioned import mentioned
@@ -116,17 +116,12 @@ def _pictures(
     flag: str, place: str, values: Mapping[str, Any], access: AccessPolicy
 ) -> tuple[str, list[ImageAsset]]:
     """Return what an option names: a variable's pictures, or the one at a path or an address."""
-    if place[1:-1] in values and place == f"{{{place[1:-1]}}}":  # as in a prompt
-        place = place[1:-1]
+    place = bare_name(place, values)
     if place in values:
         found = coerce(values[place], name=place, modality=FieldModality.IMAGE)
         many = found if isinstance(found, list) else [found]
         return place, [_checked(flag, place, one) for one in many]
-    if place.isidentifier() and not is_there(place):
-        raise CellError(
-            f"{flag} {shown(place)}: there is neither a variable nor a file of that name.",
-            fix="check the spelling, or run the cell that makes it first.",
-        )
+    check_named(place, flag)
     read = partial(access.media, asked_by="person")
     asset = asset_at(place, FieldModality.IMAGE, values, option=f"{flag} ", read=read)
     return field_name(place), [_checked(flag, place, asset)]

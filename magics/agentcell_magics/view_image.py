@@ -16,7 +16,7 @@ from agentcell.errors import CellError, Stopped
 from agentcell.modality import FieldModality
 from agentcell.session import Session
 from agentcell_magics import cards
-from agentcell_magics.attach import asset_at, field_name, is_there
+from agentcell_magics.attach import asset_at, bare_name, check_named, field_name
 from agentcell_magics.cells import is_terminal, variables
 from agentcell_magics.line import parse, shown
 from agentcell_magics.live import show
@@ -56,11 +56,9 @@ class ViewImageMagics(Magics):
                 f"%view_image takes one path or variable, but {len(words)} were given.",
                 fix="write for example %view_image plot.png; put quotes round a path with blanks.",
             )
-        place = words[0]
         self.session.access.typed(self.typed.code)
         values = variables(self.shell)
-        if place[1:-1] in values and place == f"{{{place[1:-1]}}}":  # as in a question
-            place = place[1:-1]
+        place = bare_name(words[0], values)
         if place in values:
             asset = _one_image(
                 coerce(values[place], name=place, modality=FieldModality.IMAGE), place
@@ -87,11 +85,7 @@ def _from_place(place: str, values: Mapping[str, Any], access: AccessPolicy) -> 
             f"%view_image {shown(place)}: only the model's service could look at an address.",
             fix="attach it below %%agent -a NAME=ADDRESS, or download it first.",
         )
-    if place.isidentifier() and not is_there(place):
-        raise CellError(
-            f"%view_image {shown(place)}: there is neither a variable nor a file of that name.",
-            fix="check the spelling, or run the cell that makes it first.",
-        )
+    check_named(place, "%view_image")
     read = partial(access.media, asked_by="person")
     asset = asset_at(place, FieldModality.ANY, values, option="%view_image ", read=read)
     if isinstance(asset, ImageAsset):

@@ -10,14 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from agentcell.testing.gemini_server import GeminiServer
+from agentcell.testing.media_files import PIXEL
 from agentcell.testing.provider_server import ProviderServer
 from agentcell.testing.replies import Reply, Request, Script, server_event
-
-PIXEL = bytes.fromhex(
-    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63"
-    "f8dfe00000044101c00cd1ed910000000049454e44ae426082"
-)
-"""A PNG of one pixel."""
 
 CLIP = bytes.fromhex("000000186674797069736f6d0000020069736f6d69736f32") + b"\x00\x00\x00\x08mdat"
 """The beginning of an MP4: enough to be known as one."""
@@ -65,6 +60,7 @@ class OpenAIImagesServer(ProviderServer):
         super().__init__(*replies, key=key)
         self.pictures = pictures
         self.previews = previews
+        self._wanted, self._is_edit = 1, False
 
     def serves(self, path: str) -> bool:
         """Return whether pictures are made or edited at `path`."""
@@ -93,7 +89,7 @@ class OpenAIImagesServer(ProviderServer):
     def events(self, reply: Reply, model: str) -> Iterator[bytes]:
         """Yield a streamed answer; see `Scripted.events`."""
         del model
-        kind = "image_edit" if getattr(self, "_is_edit", False) else "image_generation"
+        kind = "image_edit" if self._is_edit else "image_generation"
         common = {
             "background": "opaque",
             "created_at": 1_790_000_000,
@@ -112,7 +108,7 @@ class OpenAIImagesServer(ProviderServer):
     def document(self, reply: Reply, model: str) -> dict[str, Any]:
         """Return an answer as one document."""
         del model
-        count = getattr(self, "_wanted", 1)
+        count = self._wanted
         drawn = [self.pictures[min(n, len(self.pictures) - 1)] for n in range(count)]
         return {
             "created": 1_790_000_000,

@@ -12,6 +12,12 @@ from agentcell.testing.replies import Request
 if TYPE_CHECKING:
     from agentcell.testing.media_server import MediaServer
 
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63"
+    "f8dfe00000044101c00cd1ed910000000049454e44ae426082"
+)
+"""A PNG of one pixel."""
+
 _CHUNK = 65_536
 
 

@@ -3,7 +3,7 @@
 The protocol is that of `agentcell.imaging.hosted`::
 
     with MediaServer(token="t") as server:
-        server.job("queued", "success", files=[server.file("a.png", PNG)])
+        server.job("queued", "success", files=[server.file("a.png", PIXEL)])
         backend = HostedMediaBackend(base_url=server.url, token="t")
         …
     assert server.charged == 1
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
-from agentcell.testing.media_files import MediaFile, MediaHandler
+from agentcell.testing.media_files import PIXEL, MediaFile, MediaHandler
 from agentcell.testing.provider_server import ProviderServer
 from agentcell.testing.replies import Reply, Request, Script
 
@@ -28,12 +28,6 @@ SIGNATURE = "X-Amz-Signature=5ec2e7bead5ec2e7bead5ec2e7bead"
 """The query of every file's address: what no text may show."""
 
 PREFIX = "/agent-integrations/media-generation"
-
-PNG = bytes.fromhex(
-    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63"
-    "f8dfe00000044101c00cd1ed910000000049454e44ae426082"
-)
-"""A picture of one pixel."""
 
 _PLAIN = ("queued", "success")
 _LONG_POLL = 0.02
@@ -246,7 +240,7 @@ class MediaServer(ProviderServer):
 
     def _plain_job(self) -> MediaJob:
         number = len(self.jobs) + 1
-        url = self.file(f"{number}.png", PNG, content_type="image/png")
+        url = self.file(f"{number}.png", PIXEL, content_type="image/png")
         return MediaJob(request_id="", states=list(_PLAIN), files=[url])
 
     def _of_job(self, step: Step, request_id: str) -> Reply:
