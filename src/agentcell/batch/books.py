@@ -78,16 +78,10 @@ class Books:
     def ended(
         self, item: Item, *, value: Any = None, error: Exception | None = None, reason: str = ""
     ) -> Outcome:
-        """Return a row's outcome; what it cost is booked, and the journal knows of it first."""
+        """Return a row's outcome; what it cost is booked."""
         paid = self.tally.add(item.calls)
         if self._cap is not None:
             self._cap.book(item.expected or Decimal(0), paid)
-        if self._journal is not None and item.key:
-            if error is None:
-                kept = self._work.kept(value)
-                self._journal.put(item.key, item.index, kept, item.calls, reason)
-            elif item.calls:
-                self._journal.put_error(item.key, item.index, error, item.calls)
         return Outcome(
             index=item.index,
             row=None if error is None else item.row,
@@ -96,6 +90,22 @@ class Books:
             calls=item.calls,
             is_cut=error is None and reason == "length",
         )
+
+    def keep(self, item: Item, outcome: Outcome, reason: str) -> None:
+        """Let the journal know of a row that ended.
+
+        Raises
+        ------
+        BatchError
+            If it cannot be written.
+        """
+        if self._journal is None or not item.key:
+            return
+        if outcome.error is None:
+            kept = self._work.kept(outcome.value)
+            self._journal.put(item.key, item.index, kept, item.calls, reason)
+        elif item.calls:
+            self._journal.put_error(item.key, item.index, outcome.error, item.calls)
 
     def close_budget(self) -> None:
         """Let no budget hold back what is only being put away, after a stop."""

@@ -13,7 +13,7 @@ import queue
 import time
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from functools import partial
 from typing import Any
 
@@ -105,11 +105,14 @@ class Engine:
         self._delayed: list[tuple[float, int, Item]] = []
         self._numbers = itertools.count()
         self._held: Item | None = None
+        self._begun: Item | None = None
+        """What is being looked at just now, and stands nowhere else."""
         self._is_alone = False
         self._at_gate = False
         self._ready: deque[Outcome] = deque()
         self._no_more = False
         self._over: Exception | None = None
+        self._broken: Exception | None = None
         self._hopeless = 0
         self._taken = self._given = 0
         self.leftover: list[Outcome] = []
@@ -142,8 +145,10 @@ class Engine:
             while self._ready:
                 yield self._ready.popleft()
             if self._is_done():
-                return
+                break
             self._wait()
+        if self._broken is not None:
+            raise self._broken
 
     def _is_done(self) -> bool:
         waiting = self._flying or self._again or self._delayed or self._held or self._ready
@@ -153,11 +158,10 @@ class Engine:
 
     def _fill(self) -> None:
         while self._has_room():
-            item = self._next()
-            if item is None:
+            self._begun = item = self._next()
+            if item is None or not self._begin(item):
                 return
-            if not self._begin(item):
-                return
+            self._begun = None
 
     def _has_room(self) -> bool:
         if self._is_alone or self._at_gate or len(self._ready) >= _MOST_READY:
@@ -193,9 +197,12 @@ class Engine:
     def _next_new(self) -> Item | None:
         if self._no_more or not self._may_take():
             return None
-        for index, row in self._rows:
-            self._taken += 1
-            return Item(index, row)
+        try:
+            for index, row in self._rows:
+                self._taken += 1
+                return Item(index, row)
+        except Exception as error:  # noqa: BLE001 (an iterator of anyone's may raise anything)
+            self._broken = error  # raised once the rows on their way have come to their end
         self._no_more = True
         return None
 
@@ -225,7 +232,9 @@ class Engine:
         self._flying[item] = None
         if self._gate is not None and item.place is None and item.asked is not None:
             self._at_gate = True
-            self._gate.pass_(item.asked, lambda found: self._inbox.put(("gate", item, found)))
+            self._futures[item] = self._gate.pass_(
+                item.asked, lambda found: self._inbox.put(("gate", item, found))
+            )
         else:
             self._send(item)
         return True
@@ -266,6 +275,7 @@ class Engine:
         if kind == "gate":
             self._passed(item, what)
             return
+        self._begun = item
         executor = self._flying.pop(item, None)
         self._futures.pop(item, None)
         self._is_alone = False
@@ -276,6 +286,7 @@ class Engine:
             self._settle(item, what)
         else:
             self._lost(item, what, executor)
+        self._begun = None
 
     def _passed(self, item: Item, found: Future[Any]) -> None:
         self._at_gate = False
@@ -343,22 +354,15 @@ class Engine:
     ) -> None:
         """Settle a row."""
         self._is_alone = False
-        self._ready.append(self.books.ended(item, value=value, error=error, reason=reason))
+        outcome = self.books.ended(item, value=value, error=error, reason=reason)
+        self._ready.append(outcome)  # first: where the journal cannot be written it is there still
+        self.books.keep(item, outcome, reason)
 
-    def unfinished(self, *, with_untaken: bool) -> Iterator[tuple[int, Any]]:
-        """Yield the rows that came to no end, by their numbers; after a stop.
-
-        Parameters
-        ----------
-        with_untaken
-            Whether also those that were never taken.
-        """
+    def unfinished(self) -> Iterator[tuple[int, Any]]:
+        """Yield the rows that were taken and came to no end, by their numbers; after a stop."""
         items = [*self._flying, *self._again, *(entry[2] for entry in self._delayed)]
-        if self._held is not None:
-            items.append(self._held)
+        items += [item for item in (self._held, self._begun) if item is not None]
         yield from ((item.index, item.row) for item in items)
-        if with_untaken:
-            yield from self._rows
 
     # -- stopping --------------------------------------------------------------------------
 
@@ -373,14 +377,25 @@ class Engine:
         self.books.close_budget()
         with contextlib.suppress(queue.Empty, KeyboardInterrupt):
             while self._flying and time.monotonic() < end:
-                kind, item, what = self._inbox.get(timeout=max(0.01, end - time.monotonic()))
-                if kind == "done" and what.error is None:
-                    self._take((kind, item, what))
-                else:
-                    self._flying.pop(item, None)
-                    self._again.append(item)
+                self._put_away(self._inbox.get(timeout=max(0.01, end - time.monotonic())))
         for item in self._flying:
             if item.place is not None:
                 item.place.leave()
         self.leftover += self._ready
         self._ready.clear()
+
+    def _put_away(self, arrival: _Arrival) -> None:
+        """Keep an answer, and what was paid; let go of all else that comes after a stop."""
+        kind, item, what = arrival
+        if kind == "done" and (what.error is None or what.calls):
+            with contextlib.suppress(BatchError):  # of the journal, told already or on the way
+                self._take(arrival)
+            return
+        self._flying.pop(item, None)
+        self._again.append(item)
+        if kind == "gate":
+            with contextlib.suppress(Exception, CancelledError):
+                item.place = what.result()
+        if item.place is not None:
+            item.place.leave()
+            item.place = None

@@ -13,13 +13,17 @@ its attachments' content. It holds answers and counts, no question and no key.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
+import stat
 import threading
 import time
+import weakref
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -30,6 +34,9 @@ from agentcell.batch.work import Call
 from agentcell.errors import BatchError
 
 VERSION = 1
+
+_HEADER = b'{"agentcell":"batch","version":'
+"""How the first line begins, of every version."""
 
 _KEY_DIGITS = 32
 """Hexadecimal digits of a row's key that are kept: 128 bits."""
@@ -71,7 +78,7 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).expanduser()
+        self.path = Path(path)
         self._lock = threading.Lock()
         self._at: dict[bytes, array[int]] = {}
         self._jobs: list[dict[str, Any]] = []
@@ -79,12 +86,17 @@ class Journal:
         self.calls: list[Call] = []
         """Calls of rows that failed, which were paid for all the same."""
         try:
+            self.path = self.path.expanduser()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file: BinaryIO = self.path.open("a+b")
-        except OSError as error:
-            raise self._unusable(f"cannot be written: {error.strerror or error}") from error
+        except (OSError, RuntimeError, ValueError) as error:  # no such home; a NUL in the path
+            said = str(getattr(error, "strerror", None) or error).rstrip(".")
+            raise self._unusable(f"cannot be written: {said}") from error
         try:
+            self._check_kind()
             self._keep_others_out()
+            _OPEN.add(self)
+            _let_go_in_children()
             self._read()
         except BaseException:
             self._file.close()
@@ -114,7 +126,14 @@ class Journal:
             if not self._file.closed:
                 with contextlib.suppress(OSError):  # a pipe, or a disk that is gone
                     os.fsync(self._file.fileno())
-                self._file.close()
+                with contextlib.suppress(OSError):  # a full disk was told of when it was written
+                    self._file.close()
+
+    def let_go(self) -> None:
+        """Leave the file to the process that this one was forked from."""
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, self._file.fileno(), inheritable=False)
+        os.close(nowhere)
 
     def take(self, key: str) -> Kept | None:
         """Return the next finished row of a key, each one once; None if there is none left.
@@ -178,7 +197,7 @@ class Journal:
         if paid := [_written(call) for call in calls]:
             entry = {**entry, "calls": paid}
         try:
-            text = json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
         except (TypeError, ValueError) as error:
             raise self._unusable(f"takes JSON values only: {error}") from error
         self._add(without_keys(text), now=now)
@@ -203,6 +222,8 @@ class Journal:
         at = 0
         for number, line in enumerate(self._file, 1):
             if not line.endswith(b"\n"):
+                if at == 0 and not (_HEADER.startswith(line) or line.startswith(_HEADER)):
+                    raise self._unusable("is no journal of a batch")  # somebody's own text
                 self._file.truncate(at)
                 break
             self._note(line, number, at)
@@ -217,12 +238,13 @@ class Journal:
             if number == 1:
                 self._check_header(entry)
             elif "key" in entry:
+                _check_row(entry)
                 self._at.setdefault(bytes.fromhex(entry["key"]), array("Q")).append(at)
             elif "job" in entry:
-                self._jobs.append(dict(entry["job"]))
+                self._jobs.append(_checked_job(entry["job"]))
             elif "failed" in entry:
                 self.calls += map(_call, entry.get("calls", ()))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
             if isinstance(error, BatchError):
                 raise
             raise self._unusable(f"is damaged in line {number}: {line[:60]!r}") from error
@@ -232,6 +254,10 @@ class Journal:
             raise self._unusable("is no journal of a batch")
         if entry["version"] > VERSION:
             raise self._unusable("was written by a newer agentcell")
+
+    def _check_kind(self) -> None:
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            raise self._unusable("is no ordinary file")  # a device may have no end
 
     def _keep_others_out(self) -> None:
         try:
@@ -248,6 +274,25 @@ class Journal:
         if "in use" in problem:
             fix = "wait for that run, or interrupt it; or name another file."
         return BatchError(f"The journal '{self.path}' {problem}.", fix=fix)
+
+
+_OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+@functools.cache
+def _let_go_in_children() -> None:
+    """Let processes forked from this one hold no journal open.
+
+    A pool's workers outlive a process that is killed, and would keep its journal locked.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_let_go)
+
+
+def _let_go() -> None:
+    for journal in list(_OPEN):
+        with contextlib.suppress(OSError, ValueError):  # it is closed
+            journal.let_go()
 
 
 def _short(key: str) -> bytes:
@@ -271,9 +316,37 @@ def _written(call: Call) -> dict[str, Any]:
     return said
 
 
-def _call(said: Mapping[str, Any]) -> Call:
+def _check_row(entry: Mapping[str, Any]) -> None:
+    entry["value"]
+    for said in entry.get("calls", ()):
+        _call(said)
+
+
+def _checked_job(said: Any) -> dict[str, Any]:
+    job = dict(said)
+    job["token"]
+    if "ids" in job:
+        list(job["ids"])
+        float(job["begun"])
+    return job
+
+
+def _call(said: Any) -> Call:
+    """Return a call that a line tells of.
+
+    Raises
+    ------
+    TypeError, ArithmeticError
+        If it tells of none: somebody wrote into the file.
+    """
+    if not isinstance(said, dict):
+        raise TypeError(f"a call is {type(said).__name__}")
     usage = said.get("usage")
-    known = {name: value for name, value in (usage or {}).items() if name in _COUNTS}
+    known = {name: value for name, value in (dict(usage or {})).items() if name in _COUNTS}
+    if not all(value is None or isinstance(value, int) for value in known.values()):
+        raise TypeError("a count is no whole number")
+    if cost := said.get("cost"):
+        Decimal(cost)
     return Call(
         None if usage is None else Usage(**known),
         said.get("cost"),

@@ -41,11 +41,15 @@ class Gate:
         self._limits = limits
         self._model = model
 
-    def pass_(self, asked: Asked, then: Callable[[Future[Place]], None]) -> None:
-        """Stand in line with a row; `then` is called with its place once it may go out."""
+    def pass_(self, asked: Asked, then: Callable[[Future[Place]], None]) -> Future[Place]:
+        """Stand in line with a row; `then` is called with its place once it may go out.
+
+        Cancelling what is returned leaves the line.
+        """
         tokens = self._tokens(asked)
         waiting = asyncio.run_coroutine_threadsafe(self._granted(tokens), LOOP.loop())
         waiting.add_done_callback(then)
+        return waiting
 
     def _tokens(self, asked: Asked) -> int:
         if self._limits.tokens_per_minute is None or not isinstance(self._model, Model):

@@ -27,7 +27,7 @@ from agentcell.batch.rows import Rows
 from agentcell.batch.run import Gathered, cap_of, find_key, opened_journal, run_here
 from agentcell.batch.spending import Cap, Tally
 from agentcell.batch.work import Asked, Call, Work, key_of_row
-from agentcell.errors import BatchError, BudgetExceeded
+from agentcell.errors import BatchError, BudgetExceeded, Stopped
 from agentcell.loop import LOOP
 
 _LOOK = 0.2
@@ -114,8 +114,9 @@ def run_at_provider(work: Work, rows: Rows, plan: Plan) -> BatchResult:
                 gathered.take(outcome)
                 progress.row(failed=outcome.error is not None)
         except KeyboardInterrupt:
+            why = Stopped("before this row had an answer, as you asked.")
             for item in run.unfinished():
-                gathered.mark_stopped(item.index, item.row)
+                gathered.mark_stopped(item.index, item.row, why)
             raise gathered.stopped(
                 "the provider goes on with its jobs: run the batch again with the same journal to"
                 " fetch their answers"

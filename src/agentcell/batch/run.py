@@ -51,6 +51,9 @@ def run_batch(work: Work, rows: Any, plan: Plan) -> BatchResult:
         If the person interrupts; its `result` holds what came until then.
     BatchError, BudgetExceeded, KeyMissing
         Before anything is sent.
+    Exception
+        What the iterator of rows or `Plan.on_row` raised, or the journal's error once it cannot
+        be written. Its ``batch_result`` holds what came until then.
     """
     _check_thread()
     found = rows_of(rows)
@@ -84,8 +87,13 @@ def run_here(work: Work, found: Rows, plan: Plan) -> BatchResult:
                 progress.row(failed=outcome.error is not None)
         except KeyboardInterrupt:
             outcomes.close()  # type: ignore[attr-defined]  # it is a generator
-            gathered.stop(engine, has_count=found.count is not None)
+            gathered.stop(engine, Stopped("before this row had an answer, as you asked."))
             raise gathered.stopped() from None
+        except Exception as error:
+            outcomes.close()  # type: ignore[attr-defined]
+            gathered.stop(engine, _ended_early(error))
+            gathered.attach(error)
+            raise
         gathered.tally = engine.books.tally
     return gathered.result()
 
@@ -116,6 +124,13 @@ def iterate_batch(work: Work, rows: Any, plan: Plan) -> Iterator[Outcome]:
             if plan.on_row is not None:
                 plan.on_row(outcome)
             yield outcome
+
+
+def _ended_early(error: Exception) -> BatchError:
+    return BatchError(
+        f"The batch ended before this row had an answer, with {type(error).__name__}.",
+        fix="see that error; what came until then is its batch_result.",
+    )
 
 
 def _check_thread() -> None:
@@ -204,18 +219,40 @@ class Gathered:
         if self._plan.on_row is not None:
             self._plan.on_row(outcome)
 
-    def stop(self, engine: Engine, *, has_count: bool) -> None:
-        """Take what came last, and mark the rest as stopped."""
+    def stop(self, engine: Engine, why: Exception) -> None:
+        """Take what came last, and mark the rest.
+
+        Parameters
+        ----------
+        engine
+            What was stopped.
+        why
+            The error of rows without an answer.
+        """
         self.tally = engine.books.tally
         for outcome in engine.leftover:
-            self.take(outcome)
-        for index, row in engine.unfinished(with_untaken=has_count):
-            self.mark_stopped(index, row)
+            with contextlib.suppress(Exception):  # of `on_row`; the row is kept before it
+                self.take(outcome)
+        for index, row in engine.unfinished():
+            self.mark_stopped(index, row, why)
+        if len(self._values) < (self._rows.count or 0) and self._rows.source is not None:
+            for index, row in enumerate(rows_of(self._rows.source).each):
+                self.mark_stopped(index, row, why)
 
-    def mark_stopped(self, index: int, row: Any) -> None:
-        """Note that a row has no answer, since the person stopped the batch."""
-        error = Stopped("before this row had an answer, as you asked.")
-        self._values.setdefault(index, RowError(index, row, error))
+    def mark_stopped(self, index: int, row: Any, why: Exception) -> None:
+        """Note that a row has no answer, unless it has one."""
+        self._values.setdefault(index, RowError(index, row, why))
+
+    def attach(self, error: Exception) -> None:
+        """Put the result until then into an error that ended the batch."""
+        result = self.result()
+        with contextlib.suppress(AttributeError):  # a class that takes no attribute
+            error.batch_result = result  # type: ignore[attr-defined]
+            answers = len(result) - len(result.failed)
+            error.add_note(
+                f"It ended the batch after {answers:,} answers; in a notebook they are in"
+                " sys.last_value.batch_result."
+            )
 
     def stopped(self, how: str = "") -> BatchStopped:
         """Return the error of a batch that was stopped, with the result until then.
