@@ -801,3 +801,95 @@ def test_an_image_of_a_tool_is_shown_to_a_model_that_takes_it() -> None:
 def test_names_are_public() -> None:
     for name in ("AgentRunner", "FileSystemTraceStore", "create_local_llm_call"):
         assert name in agentcell.__all__
+
+
+# -- storms, exits and secrets ---------------------------------------------------------------------
+
+
+def test_of_a_thousand_calls_a_bounded_number_runs_at_the_same_time() -> None:
+    lock, running, most = threading.Lock(), 0, 0
+
+    @tool(read_only=True)
+    def look(number: int) -> int:
+        """Look."""
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.002)
+        with lock:
+            running -= 1
+        return number
+
+    calls = [
+        wants("look", json.dumps({"number": n}), f"c{n}")["tool_calls"][0] for n in range(1000)
+    ]
+    llm_call = says({"content": "", "tool_calls": calls}, "done")
+
+    result = run(AgentRunner(llm_call, tools=[look]).call(HI))
+
+    assert told(result) == [str(n) for n in range(1000)]
+    assert 1 < most <= 32
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+def test_an_exit_in_an_llm_call_fails_the_run_and_the_next_one_works(raised: BaseException) -> None:
+    async def leave(**_: Any) -> str:
+        raise raised
+
+    failed = AgentRunner(leave).call_sync("Hi")
+
+    assert failed["stop_reason"] == "failed"
+    assert f"ended with {type(raised).__name__}" in failed["error"]
+    assert AgentRunner(says("still here")).call_sync("Hi")["content"] == "still here"
+
+
+def test_a_runner_inside_a_tool_of_a_runner_does_not_hang() -> None:
+    @tool
+    def ask(question: str) -> str:
+        """Ask another."""
+        return str(AgentRunner(says(f"{question}!")).call_sync("Hi")["content"])
+
+    @tool
+    async def ask_here(question: str) -> str:
+        """Ask another where it cannot be waited for."""
+        return str(AgentRunner(says(f"{question}!")).call_sync("Hi")["content"])
+
+    said = json.dumps({"question": "why"})
+    for name, found in (("ask", "why!"), ("ask_here", "use await instead")):
+        runner = AgentRunner(says(wants(name, said), "done"), tools=[ask, ask_here])
+        assert found in runner.call_sync("Hi")["messages"][-2]["content"]
+
+
+def test_no_key_stands_in_a_trace_where_a_long_text_is_cut_or_by_its_name(tmp_path: Path) -> None:
+    known = f"sk-{'known' * 8}"
+    plain = "correct horse battery staple"
+
+    @tool(hidden=["db_password"])
+    def read(token: str, db_password: str) -> str:
+        """Read."""
+        assert token
+        return f"{'x ' * 49_990}{known} {db_password}"
+
+    @tool(hidden=["db_password"])
+    def fail(db_password: str) -> str:
+        """Fail."""
+        raise ValueError(f"login with {db_password} failed")
+
+    calls = [
+        wants("read", '{"token": "t0ken-of-a-person"}', "c1")["tool_calls"][0],
+        wants("fail", "{}", "c2")["tool_calls"][0],
+    ]
+    llm_call = says({"content": "", "tool_calls": calls}, "done")
+    headers = {"X-Api-Key": "zzz-yyy-xxx-111", "Authorization": "Basic YWJjOmRlZg=="}
+    runner = AgentRunner(
+        llm_call, tools=[read, fail], hidden={"db_password": plain}, trace_store=tmp_path
+    )
+
+    result = run(runner.call(HI, settings={"headers": headers, "max_tokens": 5}))
+
+    assert result["stop_reason"] == "completed"
+    trace = next(tmp_path.glob("*.jsonl")).read_text(encoding="utf-8")
+    for secret in (known[:12], plain, "t0ken-of", "zzz-yyy", "YWJjOm"):
+        assert secret not in trace
+    assert '"max_tokens":5' in trace

@@ -72,7 +72,8 @@ def filled(text: str, values: Mapping[str, str]) -> list[str | ImagePlace]:
         if isinstance(piece, ImagePlace):
             done += ["".join(texts), piece] if texts else [piece]
             texts = []
+        elif isinstance(piece, Slot):
+            texts.append(values.get(piece.name, f"%{piece.name}%"))
         else:
-            is_slot = isinstance(piece, Slot)
-            texts.append(values.get(piece.name, f"%{piece.name}%") if is_slot else piece)
+            texts.append(piece)
     return [*done, "".join(texts)] if texts else done

@@ -17,6 +17,9 @@ from agentcell.prompts.tags import TagRegistry
 _MOST_TOLD = 5
 """Problems of one call's arguments that the model is told."""
 
+_MOST_AT_ONCE = 32
+"""Calls of one answer that run at the same time: each may be a thread."""
+
 
 async def act(
     calls: Sequence[ToolCall],
@@ -55,7 +58,13 @@ async def _together(
 ) -> AsyncGenerator[ToolStarted | ToolFinished]:
     for call in calls:
         yield ToolStarted(call)
-    tasks = [asyncio.ensure_future(_one(call, tools, approve, tags)) for call in calls]
+    room = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    async def one(call: ToolCall) -> ToolFinished:
+        async with room:
+            return await _one(call, tools, approve, tags)
+
+    tasks = [asyncio.ensure_future(one(call)) for call in calls]
     try:
         for ended in asyncio.as_completed(tasks):
             yield await ended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -43,6 +43,7 @@ from agentcell.runner.result import ModelStarted, RunEnded, RunEvent, RunResult,
 from agentcell.runner.run_trace import RunTrace
 from agentcell.runner.spending import Spending
 from agentcell.runner.trace import TraceStore
+from agentcell.runner.trace_record import names_a_secret
 
 BEFORE_SENDING = (AttachmentError, KeyMissing, LocalModelMissing, PriceError, Unsupported)
 """Errors that mean: nothing was sent. Of a run's first call they are raised."""
@@ -101,7 +102,8 @@ class Run:
         self._text = ""
         self._reply: Reply | None = None
         own_keys = getattr(plan.model, "own_keys", None)
-        self._trace = RunTrace(plan.store, plan.trace_id, own_keys() if own_keys else ())
+        secrets = [*(own_keys() if own_keys else ()), *_hidden_secrets(plan.tools)]
+        self._trace = RunTrace(plan.store, plan.trace_id, secrets)
 
     def cancel(self) -> None:
         """Stop as soon as may be; may be called from any thread."""
@@ -307,6 +309,14 @@ class Run:
             "error": why,
         }
         return RunEnded(RunResult(values, records=tuple(self._trace.records), exception=error))
+
+
+def _hidden_secrets(tools: Mapping[str, Tool]) -> Iterator[str]:
+    """Yield what tools are given without a model's knowledge and goes by a secret's name."""
+    for tool in tools.values():
+        for name, value in tool.hidden.items():
+            if isinstance(value, str) and names_a_secret(name):
+                yield value
 
 
 def _result(call: ToolCall, finished: ToolFinished | None, *, shows_media: bool) -> Message:

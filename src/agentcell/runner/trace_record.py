@@ -6,6 +6,7 @@ import base64
 import binascii
 import dataclasses
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -13,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from agentcell.adapters.addresses import without_query
-from agentcell.adapters.redaction import by_length, known_keys, redacted
+from agentcell.adapters.redaction import REMOVED, by_length, known_keys, redacted
 from agentcell.assets.asset import MediaAsset
 from agentcell.messages import MediaMessageBlock, TextMessageBlock, ToolCall
 from agentcell.openai_shape import call_dict
@@ -33,6 +34,16 @@ _BARE = re.compile(
 
 _MOST_TEXT = 100_000
 """Characters of one text that a trace keeps."""
+
+_LONGEST_KEY = 8_000
+"""Characters."""
+
+_SECRET_NAME = re.compile(
+    r"(?:.*[-_])?(?:api[-_]?key|authorization|cookie|credentials?|passw(?:or)?d|secret|token)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_LONGEST_NAME = 100
 
 _MAX_DEPTH = 40
 
@@ -78,7 +89,7 @@ class Recorder:
             case bytes() | bytearray() | memoryview():
                 return self._file(bytes(value), "application/octet-stream")
             case ToolCall():
-                return self.value(call_dict(value), depth)
+                return self._call(value, depth)
             case TextMessageBlock():
                 return {"type": "text", "text": self.text(value.text)}
             case MediaMessageBlock():
@@ -94,18 +105,31 @@ class Recorder:
             return {name: self.value(one, depth) for name, one in fields if one is not None}
         return self.text(repr(value)[:200])
 
+    def _call(self, call: ToolCall, depth: int) -> Any:
+        plain = call_dict(call)
+        if not call.raw_arguments:  # in a text of JSON, what goes by a secret's name is not seen
+            arguments = self.value(call.arguments, depth)
+            plain["function"]["arguments"] = json.dumps(arguments, ensure_ascii=False)
+        return self.value(plain, depth)
+
     def text(self, text: str) -> str:
         """Return a text without keys, and with a digest for each file that is written in it."""
         if "base64," in text:
             text = _DATA_URL.sub(lambda found: self._written(found[2], found[1] or ""), text)
         if len(text) >= 512:  # noqa: PLR2004 (see `_BARE`)
             text = _BARE.sub(lambda found: self._written(found[0], ""), text)
-        if len(text) > _MOST_TEXT:
-            text = f"{text[:_MOST_TEXT]}… ({len(text) - _MOST_TEXT:,} characters more)"
-        return redacted(text, *self._secrets)
+        more = len(text) - _MOST_TEXT
+        # A key that the cut goes through would be known no more, so keys are taken out first.
+        text = redacted(text[: _MOST_TEXT + _LONGEST_KEY], *self._secrets)
+        return f"{text[:_MOST_TEXT]}… ({more:,} characters more)" if more > 0 else text
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-        plain = {self.text(str(key)): self.value(one, depth) for key, one in value.items()}
+        plain = {
+            self.text(str(key)): REMOVED
+            if isinstance(one, str) and names_a_secret(str(key))
+            else self.value(one, depth)
+            for key, one in value.items()
+        }
         if isinstance(url := value.get("url"), str) and url.startswith(("https://", "http://")):
             plain["url"] = self.text(without_query(url))  # a signature stands in the query
         return plain
@@ -129,6 +153,11 @@ class Recorder:
         if asset.file_id is not None:
             return {**about, "file_id": self.text(asset.file_id)}
         return {**about, "media": self._file(asset.load_bytes(), asset.mime_type)}
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether what goes by this name, a header or an argument, is not to be shown."""
+    return len(name) <= _LONGEST_NAME and _SECRET_NAME.fullmatch(name) is not None
 
 
 def digest_of(data: bytes) -> str:
