@@ -451,6 +451,18 @@ def test_a_models_file_goes_through_no_link(policy: AccessPolicy, tmp_path: Path
         policy.resolve_output("out/fox.png", asked_by="model")
 
 
+@pytest.mark.parametrize("asked_by", ["person", "model"])
+@pytest.mark.parametrize("leads", ["there.txt", "nowhere.png"])
+def test_no_file_is_made_through_a_link_of_its_name(
+    policy: AccessPolicy, asked_by: Asker, leads: str
+) -> None:
+    (policy.root / "there.txt").write_text("kept")
+    (policy.root / "fox.png").symlink_to(policy.root / leads)
+
+    with pytest.raises(AttachmentError, match=r"fox\.png is a link"):
+        policy.resolve_output("fox.png", asked_by=asked_by)
+
+
 def test_a_persons_relative_path_begins_at_the_notebooks_folder(
     policy: AccessPolicy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

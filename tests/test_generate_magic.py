@@ -641,6 +641,33 @@ def test_who_stops_is_told_how_the_job_is_by_then(
     assert said in str(became(session, job.id, 1.0))
 
 
+def test_what_was_missing_of_a_job_that_is_done_is_fetched_later_and_paid_for_once(
+    shell: InteractiveShell, service: MediaServer
+) -> None:
+    urls = [service.file(name, png(color)) for name, color in (("a.png", "red"), ("b.png", "blue"))]
+    lost = service.shelf.pop("b.png")
+    service.job("success", files=urls)
+    made = Cell(shell, "%generate foxes -n 2 -m hosted")
+    assert len(made.result.artifacts) == 1
+    line = re.search(r"%generate resume job-\w+", made.text)
+    assert line, made.text
+
+    again = Cell(shell, line[0])  # not there yet
+    assert again.error is not None or len(again.result.artifacts) == 1
+    service.shelf["b.png"] = lost
+    whole = Cell(shell, line[0])
+
+    assert whole.error is None
+    assert len(whole.result.artifacts) == 2
+    assert whole.result.artifacts[0] == made.result.artifacts[0]
+    assert whole.result.missing == ()
+    assert len(service.posts) == 1
+    assert current_session().cost.usd == Decimal("0.039")
+    polls = len(service.polls)
+    assert len(Cell(shell, line[0]).result.artifacts) == 2
+    assert len(service.polls) == polls, "nobody is asked for what is here"
+
+
 def test_an_address_where_no_service_is_names_the_variable_that_holds_it(
     shell: InteractiveShell, service: MediaServer
 ) -> None:

@@ -367,6 +367,23 @@ def test_a_process_that_ends_around_a_job_loses_none_that_can_be_asked_for(
     assert job.is_unfinished
 
 
+@pytest.mark.parametrize(
+    ("is_free", "said"), [(True, "run the cell again."), (False, "run the cell again: it is paid")]
+)
+def test_a_disk_that_takes_nothing_is_not_blamed_on_the_prompt(
+    session: Session, tmp_path: Path, *, is_free: bool, said: str
+) -> None:
+    (tmp_path / "generated-media").write_text("a file in the folder's place")
+    backend = ScriptedBackend(Made(kind="image", data=picture()), Ended())
+    backend.is_free, backend.can_resume = is_free, False  # type: ignore[misc]  # of this one
+    with pytest.raises(GenerationFailed) as caught:
+        generated(using(session, backend))
+
+    assert "make room" in caught.value.fix
+    assert said in caught.value.fix
+    assert str(tmp_path) not in str(caught.value)
+
+
 def test_a_folder_that_takes_no_file_loses_no_paid_job(session: Session, tmp_path: Path) -> None:
     (tmp_path / "generated-media").write_text("a file in the folder's place")
     backend = ScriptedBackend()

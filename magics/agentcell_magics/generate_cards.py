@@ -172,8 +172,11 @@ def result(generation: Generation, home: Path) -> tuple[Bundle, Bundle]:
         shown = f"[{as_literal(name)}]({link})" if link else as_literal(name)
         markdown.append(f"- **{shown}** {as_literal(what)}")
         text.append(f"{plain(name)} {plain(what)}")
-    for missing in generation.missing:
-        said = say("Note: {note}", note=word(missing))
+    missing = [say("Note: {note}", note=word(one)) for one in generation.missing]
+    if missing and generation.request_id and generation.job_id:
+        again = "%generate resume {job} asks for what is missing; nothing is paid for anew."
+        missing.append(say(again, job=generation.job_id))
+    for said in missing:
         html.append(f'<div dir="auto"><em>{as_html(said)}</em></div>')
         markdown.append(f"- *{as_literal(said)}*")
         text.append(plain(said))

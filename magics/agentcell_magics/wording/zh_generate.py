@@ -36,6 +36,9 @@ ZH_GENERATE: Final[dict[str, str]] = {
     # -- %generate jobs, cancel
     "Jobs": "任务",
     "Jobs that are not finished": "未完成的任务",
+    "%generate resume {job} asks for what is missing; nothing is paid for anew.": (
+        "用 %generate resume {job} 可取回缺少的文件；不会再次付费。"
+    ),
     "%generate resume ID fetches one; nothing is paid for twice.": (
         "用 %generate resume ID 可取回任务；不会重复付费。"
     ),

@@ -227,6 +227,11 @@ class AccessPolicy:
             found = canonical_path(own if is_absolute(path) else self._root / path)
         if os.path.lexists(found):
             check_file(found, shown_path(path))
+        if (self._root / expanded_path(os.fspath(path))).is_symlink():
+            raise AttachmentError(
+                f"{shown_path(path)} is a link, and no file is made through one.",
+                fix="choose another name, or name the file that it leads to.",
+            )
         return found
 
     # -- the rule

@@ -24,6 +24,8 @@ class Account:
         The session's.
     cell
         The notebook cell that asks.
+    was_done
+        Whether the job was done and booked before; see `reopen`.
     """
 
     ledger: JobLedger
@@ -32,6 +34,7 @@ class Account:
     job: Job | None = None
     job_id: str = ""
     is_free: bool = False
+    was_done: bool = False
     _reserved: str = ""
 
     async def open(self, plan: Plan, confirm: Confirm | None) -> str:
@@ -61,15 +64,22 @@ class Account:
     def reopen(self, job: Job, backend: ImageBackend) -> None:
         """Go on with a job that was written down earlier."""
         self.job, self.job_id, self.is_free = job, job.id, backend.is_free
+        self.was_done = job.state == "done"
 
     def update(self, **facts: object) -> None:
-        """Write down what is new; see `JobLedger.update`."""
+        """Write down what is new; see `JobLedger.update`.
+
+        A job that was done stays so: that a file is fetched which was missing changes it only when
+        all is there that can be had.
+        """
+        if self.was_done and facts.get("state") != "done":
+            return
         if self.job is not None:
             self.job = self.ledger.update(self.job, **facts)  # type: ignore[arg-type]
 
     def book(self, cost: Decimal | None) -> None:
         """Book what it cost; None: something that nobody knows."""
-        if self.till is not None and not self.is_free:
+        if self.till is not None and not self.is_free and not self.was_done:
             self.till.book(self.job_id, cost)
         self.release()
 

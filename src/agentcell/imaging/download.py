@@ -192,7 +192,7 @@ class Downloader:
             raise _Passing(DownloadError(problem, fix="try again.")) from None
         except OSError as error:
             raise DownloadError(
-                f"The file from {address} cannot be written to '{folder}':"
+                f"The file from {address} cannot be written to '{folder.name}':"
                 f" {error.strerror or type(error).__name__}.",
                 fix="make room or leave to write there, then try again.",
             ) from error

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agentcell.adapters.recording.recorder import Recorder
 from agentcell.assets.access import AccessPolicy, Asker
-from agentcell.errors import ModelError, NoBackend, NotResumable
+from agentcell.errors import GenerationError, ModelError, NoBackend, NotResumable
 from agentcell.imaging.account import Account
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.choosing import Backends
@@ -27,6 +27,7 @@ from agentcell.imaging.recorded import Tape
 from agentcell.imaging.replaying import Replays, replayed_plan
 from agentcell.imaging.running import Run
 from agentcell.imaging.saving import FOLDER, Target
+from agentcell.imaging.under_way import UnderWay
 from agentcell.imaging.wish import GenerationWish, Kind
 from agentcell.imaging.writing import generation_of
 
@@ -72,6 +73,8 @@ class Generator:
         self._changed = changed
         self._generations: list[Generation] = []
         self._replays = Replays(recorder, ledger.home)
+        self.under_way = UnderWay(changed)
+        """The jobs that this kernel waits for."""
 
     def __repr__(self) -> str:
         return f"Generator({len(self._generations)} generations, {self.ledger!r})"
@@ -220,7 +223,7 @@ class Generator:
         plan = self.plan(wish)
         target = self._target(output, plan.wish, asked_by, is_replayed=plan.is_free)
         run = self._run(plan.backend, plan.wish, target, tape, as_made=as_made, cell=cell)
-        async with contextlib.aclosing(run.begin(plan, confirm)) as events:
+        async with contextlib.aclosing(self.under_way.follow(run.begin(plan, confirm))) as events:
             async for event in events:
                 yield self._noted(event)
 
@@ -243,7 +246,8 @@ class Generator:
         Raises
         ------
         NotResumable
-            If there is no such job, or nothing can be had of it any more.
+            If there is no such job, somebody waits for it already, or nothing can be had of it any
+            more.
         ModelError
             As for `stream`.
         """
@@ -264,15 +268,25 @@ class Generator:
                 raise NotResumable(
                     f"{job.id} is done, and its files are gone.", fix="ask for it anew."
                 )
-            yield Generated(generation)
-            return
+            if not self._may_be_more(job):
+                yield Generated(generation)
+                return
         backend = self.backends.named(job.backend)
         target = Target(folder=self.folder, count=int(job.wish.get("count", 1)))
         wish = job.wish_again(is_whole=False)
         run = self._run(backend, wish, target, tape, as_made=as_made)
-        async with contextlib.aclosing(run.again(job)) as events:
+        async with contextlib.aclosing(self.under_way.follow(run.again(job), job.id)) as events:
             async for event in events:
                 yield self._noted(event)
+
+    def _may_be_more(self, job: Job) -> bool:
+        """Whether a file is missing of a job that is done, for which its service can be asked."""
+        if not (job.problem and job.request_id):
+            return False
+        try:
+            return self.backends.named(job.backend).can_resume
+        except GenerationError:  # the package that brought it is gone; what is here is here
+            return False
 
     async def cancel(self, job_id: str) -> bool:
         """Ask the service to stop a job; return whether it said that it did.

@@ -34,13 +34,24 @@ def nothing_sent(backend: str, wish: GenerationWish) -> GenerationFailed:
 
 
 def nothing_saved(  # noqa: PLR0913 (each is a fact of its own)
-    backend: str, wish: GenerationWish, job_id: str, why: str, *, can_go_on: bool, is_free: bool
+    backend: str,
+    wish: GenerationWish,
+    job_id: str,
+    why: str,
+    *,
+    is_disk: bool,
+    can_go_on: bool,
+    is_free: bool,
 ) -> GenerationFailed:
     """Return the error of a job of which nothing could be saved."""
     way = f"mend that, then run `%generate resume {job_id}`: it is not paid for again."
+    anew = "word the prompt differently, then ask anew."
+    if is_disk:
+        again = "" if is_free else ": it is paid for anew"
+        anew = f"make room or leave to write there, then run the cell again{again}."
     return GenerationFailed(
         f"{backend} made it, but nothing could be saved: {why}",
-        fix=way if can_go_on else "word the prompt differently, then ask anew.",
+        fix=way if can_go_on else anew,
         provider=backend,
         model=wish.model,
         job_id=job_id,

@@ -71,6 +71,7 @@ class Run:
     as_made: bool = False
     _request_id: str = ""
     _is_accepted: bool = False
+    _is_disk_at_fault: bool = False
     _made: int = 0
     _artifacts: list[Artifact] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Run:
             self._held = list(kept)
             if lost := self.wish.count - len(kept):
                 self._missing.append(f"{lost} of {self.wish.count} were lost when it was cut off.")
-        elif not job.is_unfinished:
+        elif not job.is_unfinished and not (job.state == "done" and can_ask):
             raise mishaps.ended(job)
         elif can_ask:
             source = self.backend.resume(job.request_id, self.wish)
@@ -165,6 +166,7 @@ class Run:
                     if isinstance(problem, AttachmentError) and index < len(self._held):
                         drop(self._held[index])  # it will never be a picture
                     said = mishaps.not_kept(problem, self.backend.name)
+                    self._is_disk_at_fault |= isinstance(problem, OSError)
                     self._missing.append(said)
                     yield NotSaved(index, said)
                 else:
@@ -255,6 +257,7 @@ class Run:
             self.wish,
             self.account.job_id,
             self._missing[0],
+            is_disk=self._is_disk_at_fault,
             can_go_on=any(path.is_file() for path in self._held)
             or bool(self._request_id and self.backend.can_resume),
             is_free=self.account.is_free,
