@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from agentcell import Session
-from agentcell.errors import ServiceError
+from agentcell.errors import NotResumable, ServiceError
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, PartialImage, Progressed
 from agentcell.imaging.wish import GenerationWish
@@ -50,7 +50,7 @@ class Slow(ImageBackend):
         self.wishes: list[GenerationWish] = []
         self.submitted = 0
         self.resumed: list[str] = []
-        self.fails = False
+        self.fails = self.bug = False
         self.each = Decimal("0.04")
         self.cancels: asyncio.Event | None = None
         self.go = asyncio.Event()
@@ -65,6 +65,8 @@ class Slow(ImageBackend):
         yield Accepted("req-1")
         yield Progressed("painting", 0.25)
         yield PartialImage(picture("blue"), 0)
+        if self.bug:
+            raise ValueError("no paint")
         if self.fails:
             raise ServiceError("The brush broke.", fix="ask again.")
         await self.go.wait()
@@ -108,11 +110,15 @@ def page(panel: GenerationPanel) -> Page:
     return Page(panel)
 
 
+async def _all(events: AsyncIterator[object]) -> list[object]:
+    return [event async for event in events]
+
+
 def state_with(page: Page, **lengths: int) -> dict[str, Any]:
     """Return the first state told in which the lists named are that long."""
 
     def is_so(content: dict[str, Any]) -> bool:
-        told = content["payload"]
+        told = content.get("payload", {})
         return content["kind"] == "state" and all(
             len(told[name]) == length for name, length in lengths.items()
         )
@@ -216,6 +222,33 @@ def test_a_stopped_wish_is_kept_as_a_job_and_resumed_without_a_second_submit(
 
     assert (slow.submitted, slow.resumed) == (1, ["req-1"])
     assert len(session.generator.generations) == 1
+
+
+def test_what_another_panel_waits_for_is_neither_unfinished_nor_asked_for_twice(
+    session: Session, slow: Slow, page: Page
+) -> None:
+    other = GenerationPanel(session)
+    seen = Page(other)
+    page.ask("generate", {"prompt": "a fox", "model": "slow", "agreed": AGREED})
+    run_with(page, "painting")
+    (job,) = session.generator.ledger.unfinished()
+
+    assert seen.ask("hello")["jobs"] == []
+    assert "already" in seen.refusal("resume", {"job": job.id})
+    with pytest.raises(NotResumable, match="already"):
+        asyncio.run(_all(session.generator.resume(job.id)))
+
+    page.ask("stop", {"run": "run-1"})
+    assert state_with(seen, jobs=1)["jobs"][0]["id"] == job.id
+    assert slow.resumed == []
+    other.close()
+
+
+def test_a_fault_of_a_maker_of_one_s_own_is_shown_in_words(slow: Slow, page: Page) -> None:
+    slow.bug = True
+    page.ask("generate", {"prompt": "a fox", "model": "slow", "agreed": AGREED})
+
+    assert run_with(page, "failed")["problem"] == "ValueError while it was made: no paint"
 
 
 @pytest.mark.usefixtures("slow")

@@ -82,7 +82,7 @@ class GenerationPanel(Panel):
             "references": [_reference_card(one) for one in references],
             "mask": references[0].id if self._inputs.mask is not None else "",
             "runs": [run_card(run) for run in runs],
-            "jobs": job_cards(generator.jobs(), runs),
+            "jobs": job_cards(generator.jobs(), generator.under_way),
             "results": result_cards(generator.generations),
         }
 
@@ -141,8 +141,10 @@ class GenerationPanel(Panel):
     def _resume(self, message: Message) -> dict[str, Any]:
         generator = self.session.generator
         job = generator.ledger.find(message.text("job", longest=100))
-        if any(run.job_id == job.id and not run.is_over for run in self._runs.all):
-            raise PanelError(f"{job.id} is being asked for already.", fix="wait for it.")
+        if job.id in generator.under_way:
+            raise PanelError(
+                f"{job.id} is being waited for in this kernel already.", fix="wait for it."
+            )
         run = self._runs.start(job.prompt, generator.resume(job.id), job_id=job.id)
         return {"run": run.id}
 

@@ -306,7 +306,7 @@ function render({ model, el }) {
       label: t("Cancel {prompt} at the service", { prompt: card.prompt }),
       press: () => panel.attempt("cancel", { job: card.id }),
     });
-    return make("li", "agentcell-generation-job", words, resume, cancel);
+    return make("li", "agentcell-generation-job", words, make("div", "agentcell-generation-acts", resume, cancel));
   }
 
   // -- results ----------------------------------------------------------------------------

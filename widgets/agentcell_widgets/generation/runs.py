@@ -12,10 +12,14 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentcell.adapters.redaction import known_keys, redacted
 from agentcell.errors import AgentcellError
 from agentcell.imaging.events import Accepted, Generated, PartialImage, Planned, Progressed
 from agentcell.imaging.generation import Generation
 from agentcell.loop import LOOP
+from agentcell.safe_text import plain
+
+_LONGEST_SAID = 400
 
 MOST_AT_ONCE = 8
 """Wishes that may be on the way from one panel."""
@@ -152,7 +156,8 @@ class Runs:
             run.job_id = getattr(error, "job_id", "") or run.job_id
         except Exception as error:
             run.state = "failed"
-            run.problem = f"{type(error).__name__} went wrong while it was made."
+            said = redacted(plain(str(error)), *known_keys())[:_LONGEST_SAID]
+            run.problem = f"{type(error).__name__} while it was made: {said}"
             raise
         finally:
             run.ended = time.monotonic()

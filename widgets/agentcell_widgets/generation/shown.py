@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -49,23 +49,22 @@ def run_card(run: Run) -> dict[str, Any]:
     }
 
 
-def job_cards(jobs: Iterable[Job], runs: Iterable[Run]) -> list[dict[str, Any]]:
+def job_cards(jobs: Iterable[Job], followed: Container[str]) -> list[dict[str, Any]]:
     """Return what the page shows of jobs that may be paid for and are not on disk.
 
     Parameters
     ----------
     jobs
         Of the ledger.
-    runs
-        Those that the panel follows now are left out.
+    followed
+        Those that somebody waits for now, in this panel or elsewhere; they are left out.
     """
-    followed = {run.job_id for run in runs if not run.is_over}
     left = [job for job in jobs if job.is_unfinished and job.id not in followed]
     return [
         {
             "id": job.id,
             "prompt": short(job.prompt),
-            "state": job.state,
+            "state": word(job.state),
             "when": time.strftime("%Y-%m-%d %H:%M", job.created.astimezone().timetuple()),
             "maker": plain(job.backend),
         }
