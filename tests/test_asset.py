@@ -240,7 +240,7 @@ def test_a_bomb_is_refused_before_it_is_decoded() -> None:
 
     assert "bomb.png has 20,000 × 20,000 = 400,000,000 pixels" in text
     assert "178,956,970" in text
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < PROMPTLY
 
 
 @pytest.mark.parametrize("kind", ["BMP", "GIF", "WEBP", "JPEG", "TIFF"])
@@ -331,7 +331,7 @@ def test_a_drawing_whose_entities_swell_is_refused_at_once() -> None:
     start = time.process_time()
 
     assert "would swell" in problem(ImageAsset.from_bytes, data)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < PROMPTLY
 
 
 def test_too_many_bytes_are_refused(tmp_path: Path) -> None:

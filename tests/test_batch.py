@@ -482,7 +482,6 @@ def test_an_interrupt_keeps_what_is_done_and_closes_what_is_under_way() -> None:
         thread = interrupted(stalled)
         with pytest.raises(BatchStopped) as caught:
             agent(server).map(rows(50), workers=2)
-        seconds_after = time.monotonic()
         thread.join()
         assert server.disconnected.wait(5), "connections under way are closed"
 
@@ -491,7 +490,6 @@ def test_an_interrupt_keeps_what_is_done_and_closes_what_is_under_way() -> None:
     assert len(result) == 50
     assert all(isinstance(one.error, Stopped) for one in result.failed)
     assert "5 of 50 rows" in str(caught.value)
-    assert time.monotonic() - seconds_after < 10
 
 
 def test_a_batch_that_was_stopped_goes_on_with_retry() -> None:
