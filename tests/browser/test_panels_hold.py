@@ -230,3 +230,61 @@ def test_a_dropped_folder_and_a_file_that_is_empty_are_told_of_with_what_came(
     notice = panel.locator(":scope > .agentcell-notice")
     expect(notice).to_contain_text("holiday is a folder. Fix: choose the files in it.")
     expect(notice).to_contain_text("nothing.png is empty.")
+
+
+CYCLES = """
+import gc
+from ipywidgets.widgets import widget
+import comm
+kinds = (AttachmentsPanel, ChatPanel, GenerationPanel, HistoryPanel)
+def cycle():
+    for kind in kinds:
+        panel = kind(session); display(panel); panel.close()
+def counts():
+    gc.collect()
+    return len(widget._instances), len(comm.get_comm_manager().comms), len(session._listeners)
+cycle(); before = counts()
+"""
+
+
+def test_all_panels_opened_and_closed_50_times_leave_nothing_behind(
+    open_notebook: OpenNotebook,
+) -> None:
+    again = "for _ in range(50):\n    cycle()"
+    notebook = open_notebook([SETUP + CYCLES, again, "print(before, counts())"])
+    notebook.run_all()
+    before, after = notebook.output(2).inner_text().strip().split(") (")
+
+    assert before.strip("()") == after.strip("()")
+    expect(notebook.page.locator(".agentcell-panel")).to_have_count(0)
+
+
+HOSTILE_PROMPTS = """
+from hostile import HOSTILE
+for number, prompt in enumerate(HOSTILE[:40]):
+    try:
+        session.generate(prompt, model='procedural', size='64x64')
+    except Exception as error:
+        pass
+GenerationPanel(session)
+"""
+
+MARKUP = """area => [...area.querySelectorAll('*')].filter(e =>
+    e.matches('img:not([src^="blob:"]), script, iframe, object, embed, style, link, form, ' +
+      'svg:not(.agentcell-icon), a') || [...e.attributes].some(a => a.name.startsWith('on')))
+  .map(e => e.outerHTML.slice(0, 200))"""
+
+
+def test_hostile_prompts_are_words_in_the_generation_panel(
+    open_notebook: OpenNotebook, external: list[str]
+) -> None:
+    here = f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r})"
+    notebook = open_notebook([here + "\n" + SETUP + HOSTILE_PROMPTS])
+    notebook.run(0)
+    panel = region(notebook, "Pictures and clips")
+    expect(panel.locator(".agentcell-generation-result img").first).to_be_visible()
+
+    assert panel.evaluate(MARKUP) == []
+    assert panel.evaluate(WIDER) == []
+    assert notebook.page.evaluate("() => window.ran") is None
+    assert external == []
