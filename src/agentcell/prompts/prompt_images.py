@@ -81,20 +81,20 @@ def image_parts(images: Any, rules: ImageRules) -> list[dict[str, Any]]:
     given = (
         [] if images is None else list(images) if isinstance(images, (list, tuple)) else [images]
     )
-    if len(given) > rules.max_images:
-        raise AttachmentError(
-            f"{len(given)} images were given; at most {rules.max_images} were expected.",
-            fix="give fewer, or allow more: SimplePrompt(…, max_images=…).",
-        )
+    _check_count(len(given), rules)
     parts: list[dict[str, Any]] = []
     for value in given:
         parts += _parts(value, len(parts) + 1, rules)
-    if len(parts) > rules.max_images:
+    _check_count(len(parts), rules)  # one value may show several
+    return parts
+
+
+def _check_count(count: int, rules: ImageRules) -> None:
+    if count > rules.max_images:
         raise AttachmentError(
-            f"{len(parts)} images were given; at most {rules.max_images} were expected.",
+            f"{count} images were given; at most {rules.max_images} were expected.",
             fix="give fewer, or allow more: SimplePrompt(…, max_images=…).",
         )
-    return parts
 
 
 def _parts(value: Any, number: int, rules: ImageRules) -> Iterator[dict[str, Any]]:

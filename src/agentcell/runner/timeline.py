@@ -46,8 +46,6 @@ def _steps(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 yield f"asked {record.get('model')}"
             case "tool_start":
                 yield f"{_call(record, _LONGEST_LINE)} · {_end(ends.get(record.get('call_id')))}"
-            case "budget":
-                yield "the budget was reached"
 
 
 def _folded(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
