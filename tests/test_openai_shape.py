@@ -22,6 +22,7 @@ from agentcell import (
     SimplePrompt,
 )
 from agentcell.adapters.content import read_messages
+from agentcell.adapters.events import Gathering, ToolCallDelta
 from agentcell.adapters.json_object import json_object
 from agentcell.errors import AttachmentError, AttachmentWarning, BadRequest, Unsupported
 from agentcell.messages import TextMessageBlock, ToolCall
@@ -138,7 +139,9 @@ def test_a_result_is_an_object_of_its_own_or_made_one(
     assert sent["contents"][2]["parts"][0]["functionResponse"]["response"] == response
 
 
-@pytest.mark.parametrize("arguments", ["{bad", "[1]", '"x"'])
+@pytest.mark.parametrize(
+    "arguments", ["{bad", "[1]", '"x"', '{"x": NaN}', '{"x": -Infinity}', '{"x": 1e999}']
+)
 def test_arguments_that_are_no_object_are_kept_and_never_made_empty(arguments: str) -> None:
     sent = body([HI, asked(("c1", "f", arguments)), result("c1", "Error: no JSON")])  # case 87
 
@@ -330,3 +333,19 @@ def test_an_object_is_one_only_if_json_can_say_it_again() -> None:
     assert json_object(' {"a": 1} ') == {"a": 1}
     none = ("[]", "1", '{"a": Infinity}', '{"a": 1e400}', "{", "")
     assert [json_object(one) for one in none] == [None] * 6
+
+
+@pytest.mark.parametrize("said", ['{"x": NaN}', '{"x": 1e999}', '{"x": [Infinity]}'])
+def test_a_call_with_a_number_that_json_lacks_is_told_to_the_model_and_can_be_sent_again(
+    said: str,
+) -> None:
+    gathering = Gathering()
+    gathering.take(ToolCallDelta(0, "c1", "f", said))
+
+    (call,) = gathering.tool_calls()
+
+    assert (call.arguments, call.raw_arguments) == ({}, said)
+    sent = body(
+        [HI, {"role": "assistant", "content": "", "tool_calls": [call]}, result("c1", "no")]
+    )
+    assert json.loads(json.dumps(sent, allow_nan=False)) == sent

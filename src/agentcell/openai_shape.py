@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -91,17 +92,36 @@ def read_call(call: object) -> ToolCall | None:
         return None
     if isinstance(arguments, Mapping) or arguments is None:
         return ToolCall(call_id, name, dict(arguments or {}))
-    return _parsed(call_id, name, arguments) if isinstance(arguments, str) else None
+    return parsed_call(call_id, name, arguments) if isinstance(arguments, str) else None
 
 
-def _parsed(call_id: str, name: str, arguments: str) -> ToolCall:
+def parsed_call(call_id: str, name: str, arguments: str) -> ToolCall:
+    """Return the call whose arguments are this JSON text; what is no JSON object is kept as it is.
+
+    Parameters
+    ----------
+    call_id, name
+        See `ToolCall`.
+    arguments
+        As they came. Empty: none. Python's NaN and Infinity, and numbers as large, are no JSON:
+        no request could hold them.
+    """
     try:
-        value = json.loads(arguments or "{}")
+        value = json.loads(
+            arguments if arguments.strip() else "{}", parse_constant=_finite, parse_float=_finite
+        )
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         return ToolCall(call_id, name, value)
     return ToolCall(call_id, name, {}, raw_arguments=arguments)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number of JSON")
+    return number
 
 
 def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:

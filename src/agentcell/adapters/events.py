@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from agentcell.errors import StreamTruncated
 from agentcell.messages import ToolCall
+from agentcell.openai_shape import parsed_call
 
 
 class ModelResponseType(Enum):
@@ -240,16 +241,7 @@ class Gathering:
 
 def _tool_call(index: int, call_id: str, name: str, arguments: str) -> ToolCall:
     """Return the call; arguments that are no JSON object are kept as they came."""
-    call_id = call_id or f"call_{index}"
-    if not arguments.strip():
-        return ToolCall(id=call_id, name=name, arguments={})
-    try:
-        parsed = json.loads(arguments)
-    except (ValueError, RecursionError):
-        parsed = None
-    if isinstance(parsed, dict):
-        return ToolCall(id=call_id, name=name, arguments=parsed)
-    return ToolCall(id=call_id, name=name, arguments={}, raw_arguments=arguments)
+    return parsed_call(call_id or f"call_{index}", name, arguments)
 
 
 def gather(events: Iterable[Event]) -> dict[str, Any]:
