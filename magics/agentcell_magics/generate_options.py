@@ -164,6 +164,10 @@ class GenerateOptions:
         Where the file goes; empty: where such files go.
     variable
         What keeps the result.
+    in_background
+        Whether the cell is over before it is made.
+    dry_run
+        Whether only the plan is shown.
     """
 
     wish: dict[str, Any]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from agentcell.assets.wording import a_type
+from agentcell.assets.sniff import NAMES, normal_mime_type
+from agentcell.assets.wording import a_type, short
 from agentcell.errors import AttachmentError
 
 MAX_URL_CHARACTERS = 8192
@@ -133,3 +134,30 @@ def _scheme_fix(scheme: str) -> str:
     if not scheme:
         return "put https:// before it; a local file is attached with from_path."
     return "download the file and attach it by its path."
+
+
+def declared_type(claim: str | None, *, is_pdf: bool) -> str:
+    """Return the MIME type of what is elsewhere, as it was declared; "" where nobody knows.
+
+    Parameters
+    ----------
+    claim
+        None: nothing was declared.
+    is_pdf
+        Whether it is a PDF, and no image.
+
+    Raises
+    ------
+    AttachmentError
+        If `claim` is a type of another kind.
+    """
+    declared = normal_mime_type(claim) if claim else ""
+    if declared and (declared not in NAMES or (declared == "application/pdf") is not is_pdf):
+        raise AttachmentError(
+            f"{short(str(claim), 60)!r} was declared as the type of"
+            f" {'a PDF' if is_pdf else 'an image'}.",
+            fix="declare application/pdf, or leave it out."
+            if is_pdf
+            else "declare one like image/png, or leave it out.",
+        )
+    return declared or ("application/pdf" if is_pdf else "")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar, Literal, Self, TypeAlias, cast
 
 from agentcell.assets import words
-from agentcell.assets.address import checked_file_id, checked_url, url_filename
+from agentcell.assets.address import checked_file_id, checked_url, declared_type, url_filename
 from agentcell.assets.content import Content
 from agentcell.assets.encoded import decode_text
 from agentcell.assets.facts import MAX_PDF_BYTES, Facts, facts_of
 from agentcell.assets.intake import local_path, read_path
-from agentcell.assets.sniff import NAMES, normal_mime_type, with_article
+from agentcell.assets.sniff import NAMES, with_article
 from agentcell.assets.wording import a_type, clean_name, short
 from agentcell.errors import AttachmentError
 from agentcell.modality import FieldModality
@@ -267,19 +267,9 @@ class MediaAsset:
     ) -> Self:
         if cls is MediaAsset:
             raise TypeError("Use ImageAsset or PdfAsset: an address does not say which it is.")
-        declared = normal_mime_type(claim) if claim else ""
-        is_pdf = cls.modality is FieldModality.PDF
-        if declared and (declared not in NAMES or (declared == "application/pdf") is not is_pdf):
-            raise AttachmentError(
-                f"{short(str(claim), 60)!r} was declared as the type of"
-                f" {'a PDF' if is_pdf else 'an image'}.",
-                fix="declare application/pdf, or leave it out."
-                if is_pdf
-                else "declare one like image/png, or leave it out.",
-            )
         return cls(
             source_kind=source_kind,
-            mime_type=declared or ("application/pdf" if is_pdf else ""),
+            mime_type=declared_type(claim, is_pdf=cls.modality is FieldModality.PDF),
             filename=filename,
             url=value if source_kind == "url" else None,
             file_id=value if source_kind == "file_id" else None,

@@ -67,6 +67,8 @@ class Job:
         The notebook cell that it was asked in.
     created, updated
         In UTC.
+    home
+        The notebook's folder: places in `wish` that are relative begin there.
     """
 
     id: str

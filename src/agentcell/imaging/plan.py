@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.wish import GenerationWish
 
-Confirm = Callable[[Any], Any]
+Confirm: TypeAlias = Callable[[Any], Any]
 """Asked about the cost; see `agentcell.budget.Confirm`."""
 
 
