@@ -309,3 +309,42 @@ def outcome(loop: LoopThread, work: Coroutine[Any, Any, Any]) -> object:
         return loop.run(work)
     except BaseException as error:  # noqa: BLE001 (it is what the test looks at)
         return type(error)
+
+
+def _interrupting(watched: Watched) -> Any:
+    """Return what interrupts this thread at the moment at which its work was begun."""
+    from agentcell.loop import _Task
+
+    def at(frame: Any, event: str, _: object) -> None:
+        if event == "return" and frame.f_code is _Task.start.__code__:
+            sys.setprofile(None)
+            assert watched.begun.wait(20)
+            raise KeyboardInterrupt
+
+    return at
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_an_interrupt_right_after_the_work_began_ends_it(*, is_stream: bool) -> None:
+    watched = Watched()
+
+    async def all_of_it() -> None:
+        async for _ in watched.items():
+            pass
+
+    def wait() -> None:
+        if is_stream:
+            list(LOOP.iterate(watched.items()))
+        else:
+            LOOP.run(all_of_it())
+
+    before = sys.getprofile()
+    sys.setprofile(_interrupting(watched))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            wait()
+    finally:
+        sys.setprofile(before)
+
+    assert watched.ended.wait(20)
+    assert watched.cancelled

@@ -147,8 +147,8 @@ class LoopThread:
             raise RuntimeError("this runs on agentcell's own loop already: use await instead")
 
         task = _Task(self.loop())
-        task.start(work)
-        try:
+        try:  # from the start on: an interrupt may come before the next line
+            task.start(work)
             end: _End = task.received()
         except BaseException:
             task.stop()
@@ -176,9 +176,9 @@ class LoopThread:
                 if close is not None:
                     await close()
 
-        task.start(each())
         ended = False
-        try:
+        try:  # from the start on, as in `run`
+            task.start(each())
             while not isinstance(got := task.received(), _End):
                 yield got
             ended = True
