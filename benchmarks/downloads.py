@@ -24,7 +24,7 @@ import httpx2
 
 from agentcell.imaging.download import Downloader
 from agentcell.testing import MediaServer
-from agentcell.testing.media_server import PNG
+from agentcell.testing.media_files import PIXEL
 
 FILES, SIZE = 8, 4 << 20
 RUNS = 7
@@ -37,9 +37,9 @@ MOST_BYTES = 16 << 20
 def serve(pipe: Connection) -> None:
     """Serve the files until told to stop."""
     with MediaServer() as server:
-        server.file("small", PNG)
+        server.file("small", PIXEL)
         for number in range(FILES):
-            server.file(str(number), PNG + os.urandom(SIZE))
+            server.file(str(number), PIXEL + os.urandom(SIZE))
         pipe.send(server.url)
         pipe.recv()
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
@@ -24,6 +25,11 @@ SETTINGS = re.compile(
 )
 """Environment variables of the person who runs the tests that must not reach them. Where the
 small model's weights lie is no such thing: they are fetched once."""
+
+
+# 0.2 seconds for each example is nothing that a shared machine keeps.
+hypothesis.settings.register_profile("unhurried", parent=hypothesis.settings(), deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 def pytest_configure() -> None:
