@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -226,8 +227,10 @@ def test_a_picture_is_shown_small_with_its_file_and_kept(
 
 
 def test_the_value_is_in_the_underscore_and_is_shown_once(
-    shell: InteractiveShell, painter: Painter
+    shell: InteractiveShell, painter: Painter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A doctest before this one leaves it there, and IPython then keeps its hands off the name.
+    monkeypatch.delattr(builtins, "_", raising=False)
     cell = Cell(shell, "%generate a fox -m painter")
     assert len(cell.outputs) == 2
     assert isinstance(cell.result, Generation)

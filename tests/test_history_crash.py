@@ -143,8 +143,8 @@ history.put("main", turn("first", picture(0, 0)))
 rng, stopped = random.Random(3), 0
 for number in range(300):
     new = turn(f"t{{number}}", picture(0, number % 3))
-    signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.00005, 0.004))
     try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.00005, 0.004))
         try:
             history.put("main", new)
         finally:
