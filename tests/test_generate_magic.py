@@ -330,6 +330,12 @@ def test_edit_and_mask_take_variables_and_paths(
         ("x --video -m procedural", GenerationError, "procedural makes no videos"),
         ("x -m nobody/at-all", GenerationError, "under the name 'nobody/at-all'"),
         ("x -o _ -m painter", CellError, "IPython itself keeps something"),
+        *(
+            (f"x {flag} '' -m painter", CellError, f"{flag} is empty")
+            for flag in ("--size", "--edit", "--mask", "--negative", "--output")
+        ),
+        ("x --aspect ' ' --video -m painter", CellError, "--aspect is empty"),
+        ("x -m ''", CellError, "--model is empty"),
         ("a half \x00 -m painter", CellError, "NUL"),
     ],
 )

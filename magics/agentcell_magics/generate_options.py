@@ -295,6 +295,13 @@ def _runs(line: str, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _options(found: dict[str, Any]) -> GenerateOptions:
+    for option in GENERATE_OPTIONS:
+        given = found.get(option.key)
+        texts = given if isinstance(given, list) else [given]
+        if any(isinstance(text, str) and not text.strip() for text in texts):
+            raise CellError(
+                f"{option.flags[-1]} is empty.", fix="give it a value, or leave it out."
+            )
     is_video = found.pop("video", False)
     wrong = _PICTURE_ONLY if is_video else _CLIP_ONLY
     for key, flag in wrong.items():
