@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from playwright.sync_api import TimeoutError as Late
 
 from axe import violations
 from chat_page import START, STREAMED, ChatPage
+from classic import opened, run
 from hostile import HOSTILE, LIES_BESIDE
-from labkit import SCREENSHOTS, Lab, OpenNotebook, use_theme, watch_external
+from labkit import Lab, OpenNotebook, use_theme
 
 TALK = """
 ANSWER = '''Here it **is**, see [the shop](https://shop.example/a):
@@ -334,30 +332,9 @@ def test_500_turns_open_quickly_load_as_one_looks_back_and_scroll_smoothly(
 @pytest.fixture
 def classic(lab: Lab, browser: Browser) -> Iterator[Page]:
     """A page of its own, in which Notebook 7 opens a notebook with a panel."""
-    pytest.importorskip("notebook")
-    lab.write("classic.ipynb", [START + TALK, "import time; time.sleep(8)"])
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    asked = watch_external(context)
-    page = context.new_page()
-    page.goto(f"{lab.url}/notebooks/classic.ipynb?token={lab.token}")
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
-    yield page
-    page.screenshot(path=SCREENSHOTS / "chat-panel-notebook-7.png")
-    assert asked == []
-    context.close()
-    lab.shut_down_kernels()
-
-
-def run(page: Page, index: int) -> None:
-    """Run a cell by its keys; the first that come while the page still builds itself are lost."""
-    cell = page.locator(".jp-Notebook .jp-Cell").nth(index)
-    for _ in range(10):
-        cell.locator(".cm-line").last.click()
-        page.keyboard.press("Control+Enter")
-        with contextlib.suppress(Late):
-            cell.locator(".jp-InputPrompt", has_text=re.compile(r"\*|\d")).wait_for(timeout=3_000)
-            return
+    cells = [START + TALK, "import time; time.sleep(8)"]
+    with opened(lab, browser, cells, "chat-panel-notebook-7") as page:
+        yield page
 
 
 def test_in_notebook_7_it_asks_stops_while_a_cell_runs_and_inserts_a_cell(classic: Page) -> None:

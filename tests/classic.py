@@ -1,0 +1,45 @@
+"""Notebook 7 in a page of its own, on the server that JupyterLab's tests use."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+from playwright.sync_api import TimeoutError as Late
+
+from labkit import SCREENSHOTS, Lab, watch_external
+
+
+@contextlib.contextmanager
+def opened(lab: Lab, browser: Browser, cells: list[str], picture: str) -> Iterator[Page]:
+    """Open a notebook of `cells` in Notebook 7; at the end a screenshot is taken.
+
+    Nothing may have been asked of another host until then.
+    """
+    pytest.importorskip("notebook")
+    lab.write("classic.ipynb", cells)
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    asked = watch_external(context)
+    page = context.new_page()
+    page.goto(f"{lab.url}/notebooks/classic.ipynb?token={lab.token}")
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
+    yield page
+    page.screenshot(path=SCREENSHOTS / f"{picture}.png")
+    assert asked == []
+    context.close()
+    lab.shut_down_kernels()
+
+
+def run(page: Page, index: int) -> None:
+    """Run a cell by its keys; the first that come while the page still builds itself are lost."""
+    cell = page.locator(".jp-Notebook .jp-Cell").nth(index)
+    for _ in range(10):
+        cell.locator(".cm-line").last.click()
+        page.keyboard.press("Control+Enter")
+        with contextlib.suppress(Late):
+            cell.locator(".jp-InputPrompt", has_text=re.compile(r"\*|\d")).wait_for(timeout=3_000)
+            return
