@@ -64,6 +64,20 @@ def made(events: list[BackendEvent]) -> list[bytes | None]:
     return [event.data for event in events if isinstance(event, Made)]
 
 
+def until_it_failed(
+    backend: ImageBackend, wish: GenerationWish
+) -> tuple[list[BackendEvent], ModelError]:
+    events: list[BackendEvent] = []
+
+    async def all_of_it() -> None:
+        async for event in backend.run(wish, key="k"):
+            events.append(event)  # noqa: PERF401 (what came before the error is kept)
+
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(all_of_it())
+    return events, caught.value
+
+
 def failed(backend: ImageBackend, wish: GenerationWish) -> ModelError:
     with pytest.raises(ModelError) as caught:
         run(backend, wish)
@@ -297,6 +311,23 @@ def test_a_picture_of_openai_that_is_no_base64_was_paid_for(count: int) -> None:
     assert "no base64" in error.problem
 
 
+def test_a_preview_that_is_no_base64_loses_no_picture() -> None:
+    with OpenAIImagesServer(previews=("%%%",), pictures=(picture(),)) as server:
+        events = run(openai(server), GenerationWish(prompt="a fox"))
+
+    assert made(events) == [picture()]
+
+
+def test_one_of_openais_pictures_that_is_no_base64_loses_no_other() -> None:
+    drawn = (picture("red"), "%%%", picture("blue"))
+    with OpenAIImagesServer(pictures=drawn) as server:
+        events, error = until_it_failed(openai(server), GenerationWish(prompt="a fox", count=3))
+
+    assert made(events) == [picture("red"), picture("blue")]
+    assert isinstance(events[-1], Ended)
+    assert "no base64" in error.problem
+
+
 def test_nobody_listening_and_nobody_answering_differ_in_what_they_cost() -> None:
     wish = GenerationWish(prompt="a fox")
     nobody = failed(OpenAIImages(KEY, unused_url()), wish)
@@ -508,8 +539,19 @@ def test_words_in_the_place_of_a_picture_are_told() -> None:
         error = failed(gemini(server), GenerationWish(prompt="a fox"))
 
     assert isinstance(error, GenerationFailed)
-    assert "I cannot draw." in error.problem
+    assert "I cannot draw. The answer" in error.problem
     assert error.is_billed is True
+
+
+def test_one_of_geminis_pictures_that_is_no_base64_loses_no_other() -> None:
+    drawn = ("%%%", picture("red"), "%%%", picture("blue"))
+    with GeminiMediaServer(pictures=drawn) as server:
+        events, error = until_it_failed(gemini(server), GenerationWish(prompt="a fox", count=2))
+
+        assert len(server.requests) == 1, "what goes wrong is not paid for once more"
+    assert made(events) == [picture("red"), picture("blue")]
+    assert isinstance(events[-1], Ended)
+    assert "no base64" in error.problem
 
 
 # -- Gemini: clips --------------------------------------------------------------------------------

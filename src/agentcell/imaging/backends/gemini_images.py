@@ -73,12 +73,16 @@ class GeminiImages:
             yield Accepted("")
             yield Progressed("drawing", number / wish.count)
             said = await answer.document()
-            for data in _pictures(answer, said):
+            pictures, fault = _pictures(answer, said)
+            for data in pictures:
                 yield Made(
                     kind="image", data=data, model=_model(said, service), seed=_seed(wish, number)
                 )
             price = _cost(service, said.get("usageMetadata"))
             paid = None if price is None or paid is None else paid + price
+            if fault is not None:
+                yield Ended(model=service.model_name, cost=paid, seed=wish.seed)
+                raise fault
         yield Ended(model=service.model_name, cost=paid, seed=wish.seed)
 
     def _body(self, wish: GenerationWish, number: int) -> dict[str, Any]:
@@ -149,17 +153,21 @@ def _model(said: Mapping[str, Any], service: GeminiService) -> str:
     return version if isinstance(version, str) and version else service.model_name
 
 
-def _pictures(answer: Answer, said: Mapping[str, Any]) -> list[bytes]:
-    """Return the pictures in an answer.
+def _pictures(
+    answer: Answer, said: Mapping[str, Any]
+) -> tuple[list[bytes], GenerationFailed | None]:
+    """Return the pictures in an answer, and what is wrong with one that cannot be read.
 
     Raises
     ------
     ModelError
-        If there is none; it says why.
+        If there is none that can be read; it says why.
     """
     if isinstance(error := said.get("error"), dict):
         raise answer.refused(error)
-    found, words = [], ""
+    found: list[bytes] = []
+    fault: GenerationFailed | None = None
+    words = ""
     candidates = said.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else {}
     first = first if isinstance(first, dict) else {}
@@ -168,12 +176,15 @@ def _pictures(answer: Answer, said: Mapping[str, Any]) -> list[bytes]:
     for part in parts if isinstance(parts, list) else ():
         inline = part.get("inlineData") or part.get("inline_data") if isinstance(part, dict) else 0
         if isinstance(inline, dict) and not part.get("thought"):
-            found.append(picture_of(answer, inline.get("data")))
+            try:
+                found.append(picture_of(answer, inline.get("data")))
+            except GenerationFailed as error:
+                fault = fault or error  # told at the end: the others are paid for, too
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             words = words or part["text"]
     if not found:
-        raise _none(answer, said, str(first.get("finishReason") or ""), words)
-    return found
+        raise fault or _none(answer, said, str(first.get("finishReason") or ""), words)
+    return found, fault
 
 
 def _none(answer: Answer, said: Mapping[str, Any], reason: str, words: str) -> ModelError:
@@ -189,7 +200,9 @@ def _none(answer: Answer, said: Mapping[str, Any], reason: str, words: str) -> M
         # A prompt that is blocked is not answered; of a picture that is held back nobody says.
         error.is_billed = False if blocked else None
         return error
-    because = f": {failures.one_line(words)}" if words else f" ({reason})" if reason else ""
+    because = (
+        f": {failures.one_line(words).rstrip('.')}" if words else f" ({reason})" if reason else ""
+    )
     return origin.error(
         GenerationFailed,
         f"{origin.name} answered without a picture{because}. The answer has very likely been"

@@ -19,7 +19,7 @@ from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Usage
 from agentcell.adapters.openai_client import OpenAIProtocolModel
 from agentcell.adapters.pricing import cost
-from agentcell.errors import GenerationError
+from agentcell.errors import GenerationError, GenerationFailed
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.backends.form import form_of
 from agentcell.imaging.backends.openai_wish import as_mask, check, expected_usage, sendable
@@ -168,7 +168,8 @@ class OpenAIImages(ImageBackend):
                 if kind == "error" or said.get("error"):
                     raise answer.refused(said.get("error") or said)
                 if kind.endswith(".partial_image"):
-                    yield _preview(answer, said)
+                    if (preview := _preview(answer, said)) is not None:
+                        yield preview
                 elif kind.endswith(".completed"):
                     picture = picture_of(answer, said.get("b64_json"))
                     made, usage = made + 1, said.get("usage")
@@ -185,16 +186,27 @@ class OpenAIImages(ImageBackend):
         items = said.get("data")
         if not isinstance(items, list) or not items:
             raise answer.wrong("an answer without a picture")
+        made = 0
+        fault: GenerationFailed | None = None
         for item in items:
             found = item if isinstance(item, dict) else {}
             url = found.get("url")
             if isinstance(url, str) and url and not found.get("b64_json"):  # of servers alike it
+                made += 1
                 yield Made(kind="image", url=url, revised_prompt=_words(found))
                 continue
-            data = picture_of(answer, found.get("b64_json"))
+            try:
+                data = picture_of(answer, found.get("b64_json"))
+            except GenerationFailed as error:
+                fault = fault or error  # told at the end: the others are paid for, too
+                continue
+            made += 1
             model = wish.model or DEFAULT_MODEL
             yield Made(kind="image", data=data, revised_prompt=_words(found), model=model)
-        yield self._ended(wish, said.get("usage"))
+        if made:
+            yield self._ended(wish, said.get("usage"))
+        if fault is not None:
+            raise fault
 
     def _ended(self, wish: GenerationWish, usage: object) -> Ended:
         counted = _usage(usage)
@@ -222,9 +234,13 @@ def _body(wish: GenerationWish, fields: Mapping[str, Any]) -> tuple[Body, str]:
     return form_of({name: _text(value) for name, value in fields.items()}, files)
 
 
-def _preview(answer: Answer, said: Mapping[str, Any]) -> PartialImage:
+def _preview(answer: Answer, said: Mapping[str, Any]) -> PartialImage | None:
+    """Return a preview; None where it cannot be read: the picture itself still comes."""
     index = said.get("partial_image_index")
-    data = picture_of(answer, said.get("b64_json"))
+    try:
+        data = picture_of(answer, said.get("b64_json"))
+    except GenerationFailed:
+        return None
     return PartialImage(data, index if isinstance(index, int) else 0)
 
 
