@@ -335,6 +335,17 @@ result = agent.map(df)
     assert [output["data"] for output in first.outputs] == [{"text/plain": "5 rows"}]
 
 
+def test_the_bars_of_many_batches_share_one_thread(kernel: Kernel) -> None:
+    count = "print([one.name for one in threading.enumerate()].count('tqdm_monitor'))"
+    with ChatServer(lambda _: "yes") as server:
+        kernel.run(BEGIN.format(url=server.url, count=2))
+        kernel.run("import threading")
+        for _ in range(3):
+            assert kernel.run("r = current_session().map('Row {n}', df)").status == "ok"
+
+        assert kernel.run(count).text.strip() in {"0", "1"}
+
+
 def test_a_recorded_batch_replays_without_a_server(kernel: Kernel, tmp_path: Path) -> None:
     cell = "%%agent --each df --out answers\nThis is row {n}"
     with ChatServer(lambda _: "yes") as server:

@@ -6,6 +6,7 @@ becomes a line that counts; and where nobody attends (a test run, a replay) ther
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import sys
@@ -125,6 +126,7 @@ def _in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
+@functools.cache  # tqdm starts a thread for each class of bars, which never ends
 def _notebook_bar() -> Callable[..., Any]:
     """Return a bar in one display of text, which ends as a line without times.
 
