@@ -401,7 +401,8 @@ def test_the_output_reads_without_a_kernel(panel: Stamps) -> None:
 
     assert bundle is not None
     assert bundle[0]["text/plain"] == "openai/gpt-4.1"
-    assert bundle[0]["text/html"] == '<div class="agentcell-static"><p>openai/gpt-4.1</p></div>'
+    classes = "agentcell-static tex2jax_ignore mathjax_ignore"
+    assert bundle[0]["text/html"] == f'<div class="{classes}"><p>openai/gpt-4.1</p></div>'
     assert "application/vnd.jupyter.widget-view+json" in bundle[0]
 
 

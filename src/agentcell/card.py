@@ -15,7 +15,8 @@ STYLE = (
     "overflow-wrap:anywhere"
 )
 QUIET = "opacity:0.75;font-size:85%;overflow-wrap:anywhere"
-NO_MATHS = 'class="tex2jax_ignore mathjax_ignore"'
+NO_MATHS_CLASSES = "tex2jax_ignore mathjax_ignore"
+NO_MATHS = f'class="{NO_MATHS_CLASSES}"'
 """Hosts look for maths in HTML as well: two prices in dollars are none."""
 
 _SHORT_NAME = 16

@@ -301,6 +301,39 @@ def test_without_a_kernel_the_saved_notebook_reads(open_notebook: OpenNotebook) 
     expect(again.output(0)).to_contain_text("What is the total of this receipt, in euros?")
 
 
+PRICES = """
+from agentcell import Session
+from agentcell.testing import FakeModel
+from agentcell.widgets import HistoryPanel
+session = Session(FakeModel('It costs $5.00, or $6.00 with tea.'))
+for question in ('What is the price?', 'And for two, with all that belongs to it?'):
+    session.ask(question);
+HistoryPanel(session)
+"""
+
+ENDS = "es => es.map(e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom])"
+
+
+def test_without_a_kernel_prices_are_no_formulas_and_turns_stand_one_below_the_other(
+    open_notebook: OpenNotebook,
+) -> None:
+    notebook = open_notebook(["from IPython.display import Math; Math('x^2')", PRICES])
+    notebook.run_all()
+    expect(region(notebook, 1).locator(".agentcell-row")).to_have_count(2)
+    notebook.save()
+    notebook.close()
+    again = open_notebook(name=notebook.name, kernel=False)
+    static = again.output(1).locator(".agentcell-static")
+
+    expect(again.output(0).locator("mjx-container")).to_be_visible()  # formulas are drawn by now
+    expect(static).to_contain_text("And for two")
+    assert static.inner_text().count("It costs $5.00, or $6.00 with tea.") == 2
+    first, second = static.locator("strong").evaluate_all(ENDS)
+    assert second[0] > first[1]
+    assert static.locator("li").evaluate_all(ENDS)[0][1] <= second[0]
+    again.screenshot("history-panel-reopened")
+
+
 def test_panels_are_opened_by_the_magic_and_a_cell_that_runs_again_has_one(
     open_notebook: OpenNotebook,
 ) -> None:

@@ -109,8 +109,7 @@ class HistoryPanel(Panel):
         ]
         title = say("Turns: the last {turns} of {count}", turns=len(said), count=f"{count:,}")
         items = "".join(
-            f"<dt><strong>{as_html(name)}</strong> {as_html(question)}</dt>"
-            f"<dd>{as_html(answer)}</dd>"
+            f"<li><strong>{as_html(name)}</strong> {as_html(question)}<br>{as_html(answer)}</li>"
             for name, question, answer in said
         )
         rows = [
@@ -119,7 +118,7 @@ class HistoryPanel(Panel):
         ]
         lines = [f"{name}: {question}\n  {answer}" for name, question, answer in said]
         return Static(
-            html=f"<p>{as_html(title)}</p><dl>{items}</dl>",
+            html=f"<p>{as_html(title)}</p><ul>{items}</ul>",
             markdown="\n\n".join([as_literal(title), *rows]),
             text="\n".join([title, *lines]),
         )

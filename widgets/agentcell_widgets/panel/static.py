@@ -12,10 +12,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from agentcell.card import NO_MATHS_CLASSES
 from agentcell.safe_text import as_html, as_literal
 from agentcell.wording import say
 
 Bundle: TypeAlias = dict[str, Any]
+
+_CLASSES = f"agentcell-static {NO_MATHS_CLASSES}"
+"""Two prices are no formula, whoever draws formulas in the page."""
 
 _MOST_SHOWN = 4
 """Places in which one panel is shown and kept up to date: the last ones."""
@@ -46,7 +50,7 @@ class Static:
     def bundle(self) -> Bundle:
         """Return it as a display's data."""
         return {
-            "text/html": f'<div class="agentcell-static">{self.html}</div>',
+            "text/html": f'<div class="{_CLASSES}">{self.html}</div>',
             "text/markdown": self.markdown,
             "text/plain": self.text,
         }
