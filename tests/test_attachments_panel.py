@@ -17,6 +17,8 @@ from agentcell.adapters.pricing import forget_price
 from agentcell.errors import AttachmentError
 from agentcell.testing import FakeModel
 from agentcell.widgets import AttachmentsPanel
+from agentcell.wording import choose
+from agentcell_widgets.panel.media_words import described
 from panels import GUARD, Page
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -370,6 +372,49 @@ def test_without_a_kernel_the_output_still_reads(session: Session, panel: Attach
     assert "&lt;b&gt;Bold" in data["text/html"]
     assert "<b>Bold" not in data["text/html"] + data["text/markdown"]
     assert "base64" not in data["text/html"]
+
+
+KINDS = {
+    "a picture": (image(filename="a.png"), "PNG 图像，60 × 40 px，"),
+    "a page": (PdfAsset.from_bytes(pdf(1)), "PDF，1 页，"),
+    "a document": (PdfAsset.from_bytes(pdf(3)), "PDF，3 页，"),
+    "an address": (ImageAsset.from_url(WITH_KEY), "图像，位于 https://example.com/a.png"),
+    "a file id": (ImageAsset.from_file_id("file-17"), "图像，文件 id 为 file-17"),
+}
+
+
+@pytest.mark.parametrize(("asset", "chinese"), KINDS.values(), ids=KINDS)
+def test_what_an_attachment_is_reads_in_the_language_of_the_reader(
+    asset: ImageAsset | PdfAsset, chinese: str
+) -> None:
+    assert described(asset) == asset.describe()
+    session = Session(FakeModel())
+    session.attach(asset, name="a")
+    choose("zh")
+    try:
+        panel = AttachmentsPanel(session)
+        static = panel.static()
+        panel.close()
+    finally:
+        choose("auto")
+
+    assert chinese in static.text
+    assert "image" not in static.text
+    assert "secret" not in static.text
+
+
+def test_the_words_for_who_cannot_see_a_picture_are_chinese_too(session: Session) -> None:
+    session.attach(PdfAsset.from_bytes(pdf(3), filename="book.pdf"), name="book")
+    choose("zh")
+    try:
+        panel = AttachmentsPanel(session)
+        (card,) = panel.state()["cards"]
+        said = Page(panel).ask("picture", {"tag": card["key"], "page": 2})["alt"]
+        panel.close()
+    finally:
+        choose("auto")
+
+    assert said == "book.pdf：第 2 页，共 3 页，PDF"
 
 
 def test_an_empty_session_says_so(panel: AttachmentsPanel) -> None:

@@ -734,7 +734,9 @@ def test_the_panel_speaks_chinese() -> None:
     choose("zh")
     try:
         chat = Chat("是。")
+        chat.session.attach(picture(), name="plot")
         ended = chat.say("好吗？")
+        static = chat.panel.static()
         texts = dict(chat.panel.texts)
         chat.panel.close()
     finally:
@@ -742,6 +744,11 @@ def test_the_panel_speaks_chinese() -> None:
 
     assert texts["Send"] == "发送"
     assert "输入" in ended["view"]["facts"]
+    (attached,) = ended["view"]["attachments"]
+    assert attached["detail"].startswith("PNG 图像，40 × 30 px，")
+    assert attached["alt"].endswith("PNG 图像，40 × 30 px")
+    assert "PNG 图像" in static.html
+    assert "image," not in static.html + static.markdown + static.text
 
 
 def test_every_sentence_of_the_page_is_in_its_table() -> None:

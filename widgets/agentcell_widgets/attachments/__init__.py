@@ -17,6 +17,7 @@ from agentcell_widgets.attachments.cards import Cards
 from agentcell_widgets.attachments.places import assets_at, names_of_pictures
 from agentcell_widgets.attachments.zh import ZH
 from agentcell_widgets.panel import Message, Panel, Payload, Static, Uploaded, css, esm, handles
+from agentcell_widgets.panel.media_words import alternative, described
 
 __all__ = ["AttachmentsPanel"]
 
@@ -79,7 +80,7 @@ class AttachmentsPanel(Panel):
 
     def static(self) -> Static:
         """Return the list without its pictures: those are saved once, under the cells."""
-        lines = [(plain(one.tag), plain(one.asset.describe())) for one in self.session.attachments]
+        lines = [(plain(one.tag), described(one.asset)) for one in self.session.attachments]
         if not lines:
             empty = word(EMPTY)
             return Static(html=f"<p>{as_html(empty)}</p>", markdown=as_literal(empty), text=empty)
@@ -170,7 +171,7 @@ class AttachmentsPanel(Panel):
         if shown is None:
             return Payload({"problem": plain(preview_problem(asset, page=page)), "page": page})
         facts = {
-            "alt": plain(shown.alt),
+            "alt": alternative(asset, page),
             "type": shown.mime_type,
             "width": shown.width,
             "height": shown.height,

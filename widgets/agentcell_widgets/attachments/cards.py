@@ -10,9 +10,6 @@ from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.price_table import shown
 from agentcell.adapters.pricing import cost
-from agentcell.assets.asset import MediaAsset
-from agentcell.assets.sniff import NAMES
-from agentcell.assets.wording import decimal_size
 from agentcell.dry_run import DryAttachment, look_at
 from agentcell.errors import AgentcellError
 from agentcell.messages import MediaMessageBlock
@@ -20,6 +17,7 @@ from agentcell.modality import FieldModality
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import say, word
+from agentcell_widgets.panel.media_words import media_facts
 
 _GOES = {
     "inline": "goes as it is",
@@ -100,34 +98,17 @@ def _model(session: Session) -> tuple[Model | None, str]:
 def _facts(block: MediaMessageBlock) -> dict[str, Any]:
     asset = block.asset
     is_pdf = asset.modality is FieldModality.PDF
-    if asset.snapshot is None:  # an address or a file id: nothing more is known
-        facts = [plain(asset.describe())]
-    else:
-        facts = [word(NAMES.get(asset.mime_type, "PDF" if is_pdf else "image")), *_measures(asset)]
     return {
         "tag": plain(block.tag),
         "key": block.tag,
         "label": plain(block.description or block.field_name),
-        "facts": " · ".join(facts),
+        "facts": " · ".join(media_facts(asset)),
         "pages": asset.pages or 1 if is_pdf else 1,
         "is_pdf": is_pdf,
         "has_picture": asset.snapshot is not None,
         "name": plain(asset.default_filename),
         "notes": [plain(note) for note in asset.notes],
     }
-
-
-def _measures(asset: MediaAsset) -> list[str]:
-    found = []
-    if asset.width and asset.height:
-        found.append(f"{asset.width} × {asset.height} px")
-    if asset.pages:
-        found.append(
-            say("{count} page" if asset.pages == 1 else "{count} pages", count=f"{asset.pages:,}")
-        )
-    if asset.size_bytes is not None:
-        found.append(decimal_size(asset.size_bytes))
-    return found
 
 
 def _going(

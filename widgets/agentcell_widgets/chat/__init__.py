@@ -19,6 +19,7 @@ from agentcell_widgets.chat.dry_view import dry_view
 from agentcell_widgets.chat.record import transcript
 from agentcell_widgets.chat.words import PAGE, SAID
 from agentcell_widgets.panel import Message, Panel, Payload, Static, Uploaded, css, esm, handles
+from agentcell_widgets.panel.media_words import alternative
 
 __all__ = ["ChatPanel"]
 
@@ -212,12 +213,12 @@ class ChatPanel(Panel):
     @handles("picture", at_once=True)
     async def _picture(self, message: Message) -> Mapping[str, Any]:
         block = self.chat.shown.picture(message.text("key", longest=500))
-        shown = None
-        if block is not None:
-            shown = await asyncio.to_thread(preview, block.asset, max_side=THUMBNAIL_SIDE)
+        if block is None:
+            return {"type": None}
+        shown = await asyncio.to_thread(preview, block.asset, max_side=THUMBNAIL_SIDE)
         if shown is None:
             return {"type": None}
-        return Payload({"type": shown.mime_type, "alt": plain(shown.alt)}, [shown.data])
+        return Payload({"type": shown.mime_type, "alt": alternative(block.asset, 1)}, [shown.data])
 
     @handles("withdraw")
     def _withdraw(self, message: Message) -> dict[str, Any]:

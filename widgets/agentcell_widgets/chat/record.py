@@ -15,6 +15,7 @@ from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell.wording import say
 from agentcell_widgets.chat.views import facts, why_failed
 from agentcell_widgets.panel import NO_PICTURE, Static
+from agentcell_widgets.panel.media_words import described
 
 Bundle: TypeAlias = dict[str, Any]
 
@@ -102,7 +103,7 @@ def _answer(turn: Turn) -> str:
 
 
 def _named(block: MediaMessageBlock) -> tuple[str, str]:
-    return plain(block.tag), plain(block.asset.describe())
+    return plain(block.tag), described(block.asset)
 
 
 def _ending(turn: Turn) -> str:

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from agentcell.adapters.price_table import shown as dollars
 from agentcell.adapters.redaction import known_keys, redacted
 from agentcell.agents.exchange import ToolFinished
-from agentcell.assets.words import alternative
 from agentcell.history.chapters import sources
 from agentcell.history.panel_cells import is_panel_cell
 from agentcell.history.reader_words import call_text, cut, tokens
@@ -18,6 +17,7 @@ from agentcell.messages import MediaMessageBlock, Message, ToolCall, content_tex
 from agentcell.safe_text import plain
 from agentcell.wording import say
 from agentcell_widgets.chat.answer_html import answer_html
+from agentcell_widgets.panel.media_words import alternative, described
 
 View: TypeAlias = dict[str, Any]
 """What goes to the browser as JSON. Only a key that ends in ``html`` is HTML, and it is safe."""
@@ -133,8 +133,8 @@ def attachment_view(block: MediaMessageBlock) -> View:
     return {
         "key": block.fingerprint,
         "tag": plain(block.tag),
-        "detail": plain(block.asset.describe()),
-        "alt": plain(alternative(block.asset, 1)),
+        "detail": described(block.asset),
+        "alt": alternative(block.asset, 1),
     }
 
 

@@ -81,7 +81,6 @@ SAID: Final[dict[str, str]] = {
     "{count} tokens in": "输入 {count} tokens",
     "{count} tokens in ({cached} cached)": "输入 {count} tokens（缓存 {cached}）",
     "{count} out": "输出 {count}",
-    ", ": "，",
     "about {counted}": "约{counted}",
     "{seconds} s": "{seconds} s",
     "cost of {count} turns unknown": "{count} 轮费用未知",
