@@ -54,6 +54,6 @@ def test_every_option_in_the_table_is_one_with_the_default_that_it_tells() -> No
 
 def test_the_option_names_of_map_stand_in_its_docstring() -> None:
     doc = MapsRows.map.__doc__ or ""
-    hidden = {"executor", "ordered", "ahead"}
+    hidden = {"executor", "ordered", "ahead", "cap"}
 
     assert all(name in doc for name in Plan.__dataclass_fields__ if name not in hidden)

@@ -60,11 +60,20 @@ class Ledger:
             )
             return self._others + own
 
-    def spent_but(self, turn_id: str) -> Decimal:
-        """Return what is spent or expected, without that of one turn."""
+    def spent_but(self, turn_id: str, *, looks: bool = True) -> Decimal:
+        """Return what is spent or expected, without that of one turn.
+
+        Parameters
+        ----------
+        turn_id
+            The turn's.
+        looks
+            Whether it is looked up what other kernels spent; else what `total` last found holds.
+        """
         with self.lock:
             others = (usd for name, usd in self._expected.items() if name != turn_id)
-            return self.total().usd + sum(others, start=_NOTHING)
+            spent = self.total() if looks else self._others + self._own
+            return spent.usd + sum(others, start=_NOTHING)
 
     def expect(self, turn_id: str, usd: Decimal) -> None:
         """Let other questions know what a turn is expected to cost."""

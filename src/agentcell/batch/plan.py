@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
 from agentcell.adapters.rate_limits import RateLimits
+from agentcell.batch.spending import Cap
 from agentcell.budget import Budget
 from agentcell.errors import BatchError
 
@@ -74,6 +75,8 @@ class Plan:
         Seconds between looks at a provider's batch.
     on_row
         Called with each `Outcome` as it comes, in the caller's thread.
+    cap
+        What is asked whether a row may go, in the place of `budget`; no option of a caller's.
 
     Raises
     ------
@@ -95,6 +98,7 @@ class Plan:
     settings: dict[str, Any] | None = field(default=None, repr=False)
     poll: float = 30.0
     on_row: Callable[[Any], object] | None = field(default=None, repr=False)
+    cap: Cap | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("workers", "ahead"):
@@ -130,7 +134,7 @@ class Plan:
         BatchError
             If there is no such option.
         """
-        known = {one.name for one in fields(cls)} - {"executor"}
+        known = {one.name for one in fields(cls)} - {"executor", "cap"}
         if unknown := sorted(options.keys() - known):
             raise BatchError(
                 f"A batch takes no option {unknown[0]!r}.",

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from agentcell.adapters.batch_jobs import BatchService, JobAnswer
@@ -107,7 +108,7 @@ def run_at_provider(work: Work, rows: Rows, plan: Plan) -> BatchResult:
         progress = progress_of(plan.progress, work.model)
         progress.begin(rows.count)
         stack.callback(progress.end)
-        run = _Run(work, service, journal, cap_of(work, plan, journal), plan.poll)
+        run = _Run(work, service, journal, cap_of(work, plan, journal, stack), plan.poll)
         gathered.tally = run.tally
         try:
             for outcome in run.outcomes(rows):
@@ -230,7 +231,7 @@ class _Run:
                 f" {self._service.most_bytes:,}.",
                 fix="attach a smaller copy, or ask about this row by itself.",
             )
-        self._admit(asked)
+        self._admit(item, asked)
         return line
 
     def _free_name(self, key: str) -> str:
@@ -240,7 +241,7 @@ class _Run:
             number += 1
         return f"{short}-{number}"
 
-    def _admit(self, asked: Asked) -> None:
+    def _admit(self, item: Item, asked: Asked) -> None:
         if self._over is not None:
             raise self._over
         if self._cap is None:
@@ -249,6 +250,7 @@ class _Run:
         if not self._cap.admits(expected):
             self._over = self._cap.exceeded(expected)
             raise self._over
+        item.expected = expected
 
     # -- at the service ------------------------------------------------------------------------
 
@@ -286,7 +288,8 @@ class _Run:
         value, error, reason, calls = self._read(answer)
         paid = self.tally.add(calls)
         if self._cap is not None:
-            self._cap.spent += paid.usd
+            expected = None if item is None else item.expected
+            self._cap.book(expected or Decimal(0), paid)
         index = -1 if item is None else item.index
         if error is None:
             self._journal.put(key, index, self._work.kept(value), calls, reason)

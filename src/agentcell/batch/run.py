@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from agentcell.adapters.model import Model, innermost
@@ -143,7 +144,7 @@ def _check_thread() -> None:
 
 def _engine(work: Work, rows: Rows, plan: Plan, stack: ExitStack, *, ordered: bool) -> Engine:
     journal = opened_journal(plan, stack)
-    books = Books(work, journal, cap_of(work, plan, journal))
+    books = Books(work, journal, cap_of(work, plan, journal, stack))
     find_key(work.model)
     is_here = plan.executor is None or isinstance(plan.executor, ThreadPoolExecutor)
     is_exact = plan.worker_limits is None and is_here and keeps_limits(work.model)
@@ -175,8 +176,15 @@ def opened_journal(plan: Plan, stack: ExitStack) -> Journal | None:
     return None if plan.journal is None else stack.enter_context(Journal(plan.journal))
 
 
-def cap_of(work: Work, plan: Plan, journal: Journal | None) -> Cap | None:
-    """Return what may be spent; what a journal's earlier runs cost is spent already."""
+def cap_of(work: Work, plan: Plan, journal: Journal | None, stack: ExitStack) -> Cap | None:
+    """Return what may be spent, until `stack` ends.
+
+    Of a budget of the batch's own, what a journal's earlier runs cost is spent already.
+    """
+    if plan.cap is not None:
+        plan.cap.check()
+        stack.callback(plan.cap.close)
+        return plan.cap
     budget = plan.checked_budget()
     if budget is None:
         return None
@@ -282,6 +290,8 @@ class Gathered:
         def again(rows: Any, executor: Any = None, **options: Any) -> BatchResult:
             chosen = self._plan.executor if executor is None else executor
             plan = Plan.of(chosen, {**self._options(), **options})
+            if options.get("budget") is None:
+                plan = replace(plan, cap=self._plan.cap)
             return run_batch(self._work, rows, plan)
 
         return BatchResult(
@@ -294,5 +304,5 @@ class Gathered:
         )
 
     def _options(self) -> dict[str, Any]:
-        names = (name for name in Plan.__dataclass_fields__ if name != "executor")
+        names = (name for name in Plan.__dataclass_fields__ if name not in {"executor", "cap"})
         return {name: getattr(self._plan, name) for name in names}

@@ -123,6 +123,9 @@ class Cap:
         self.reserved -= expected
         self.spent += max(paid.usd, expected) if paid.unknown else paid.usd
 
+    def close(self) -> None:
+        """Take note that the batch is over."""
+
     def exceeded(self, usd: Decimal) -> BudgetExceeded:
         """Return the error of a row that is not sent."""
         return BudgetExceeded(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from decimal import Decimal
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 from agentcell.adapters.model import Model
@@ -17,10 +17,10 @@ from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.agents.batch_work import PromptWork
 from agentcell.batch import BatchResult, Options, Outcome, Plan, run_batch
 from agentcell.batch.spending import Tally
-from agentcell.budget import Budget
 from agentcell.history.spent import Spent
 from agentcell.prompts.fields import normalize_field_specs
 from agentcell.session.own_tools import OwnTools
+from agentcell.session.paying_rows import SessionCap
 
 
 class AsksEach(OwnTools):
@@ -105,14 +105,14 @@ class AsksEach(OwnTools):
         if options.get("settings"):
             asked["settings"] = {**(asked.get("settings") or {}), **(options["settings"] or {})}
         work = text if isinstance(text, PromptWork) else self.each(text, rows, **asked)
-        if options.get("budget") is None and self.budget is not None:
-            left = max(Decimal(0), self.budget.usd - self._ledger.spent_but(""))
-            options["budget"] = Budget(usd=left)
-        options["on_row"] = self._booking(work, options.get("on_row"))
-        return run_batch(work, rows, Plan.of(executor, options))
+        cap = None
+        if options.get("budget") is None and (budget := self.budget) is not None:
+            cap = SessionCap(self._ledger, budget, work.model)
+        options["on_row"] = self._booking(work, options.get("on_row"), cap)
+        return run_batch(work, rows, replace(Plan.of(executor, options), cap=cap))
 
     def _booking(
-        self, work: PromptWork, then: Callable[[Any], object] | None
+        self, work: PromptWork, then: Callable[[Any], object] | None, cap: SessionCap | None
     ) -> Callable[[Outcome], None]:
         """Return what books each row that was paid for now."""
 
@@ -120,7 +120,10 @@ class AsksEach(OwnTools):
             if not outcome.is_from_journal and outcome.calls:
                 paid = Tally(work.model).add(outcome.calls)
                 spent = Spent(usd=paid.usd, unknown=min(1, paid.unknown))
-                self._ledger.book(uuid.uuid4().hex[:12], spent)
+                if cap is None:
+                    self._ledger.book(uuid.uuid4().hex[:12], spent)
+                else:
+                    cap.book_row(spent)
             if then is not None:
                 then(outcome)
 
