@@ -14,7 +14,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from agentcell.testing import ChatServer, FakeModel, Reply
+from agentcell.testing import ChatServer, FakeModel, Reply, failure
 from agentcell_magics import current_session
 from kernels import Kernel
 from media import png
@@ -333,6 +333,25 @@ result = agent.map(df)
         first = kernel.run(code)
 
     assert [output["data"] for output in first.outputs] == [{"text/plain": "5 rows"}]
+
+
+def test_a_recorded_map_shows_the_same_when_it_is_replayed(kernel: Kernel) -> None:
+    code = "print(list(current_session().map('This is row {n}', df)))"
+
+    def reply(request: Any) -> Reply:
+        if "row 1" in str(request.body):
+            return failure(400)
+        return Reply("yes")
+
+    with ChatServer(reply) as server:
+        kernel.run(BEGIN.format(url=server.url, count=3))
+        kernel.run("%agent record a.jsonl")
+        recorded = kernel.run(code)
+    kernel.run("%agent replay a.jsonl")
+    replayed = kernel.run(code)
+
+    assert replayed.outputs == recorded.outputs
+    assert recorded.outputs[0]["data"] == {"text/plain": "3 rows, failed=1"}
 
 
 def test_the_bars_of_many_batches_share_one_thread(kernel: Kernel) -> None:

@@ -1,7 +1,8 @@
 """Rows that come to their end → a bar that moves, and no time of it in what is saved.
 
 A bar tells of times, which differ with each run. So at its end it goes away, in a notebook it
-becomes a line that counts; and where nobody attends (a test run, a replay) there is none.
+becomes a line that counts. Where nobody attends (a test run, a replay) there is none; a notebook
+has that line alone, so that it is the same again.
 """
 
 from __future__ import annotations
@@ -64,13 +65,34 @@ class Bar:
         """Move the bar by one."""
         if failed:
             self._failed += 1
-            self._bar.set_postfix(failed=self._failed, refresh=False)
+            self._bar.set_postfix(failed=str(self._failed), refresh=False)  # 100000, not 1e5
         self._bar.update()
 
     def end(self) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.close()
+
+
+class Ended:
+    """Shows in a notebook what a bar leaves there, and nothing before."""
+
+    def __init__(self) -> None:
+        self._rows = self._failed = 0
+
+    def begin(self, count: int | None) -> None:
+        """Start."""
+
+    def row(self, *, failed: bool) -> None:
+        """Take note of one row."""
+        self._rows += 1
+        self._failed += failed
+
+    def end(self) -> None:
+        """Show how many rows there were."""
+        from IPython.display import display
+
+        display({"text/plain": _left(self._rows, self._failed)}, raw=True)
 
 
 class Line:
@@ -110,12 +132,15 @@ def progress_of(wanted: Any, model: Any) -> Progress:
     if wanted is not True:
         return wanted or Silent()
     is_replay = isinstance(model, RecordingModel) and model.mode == "replay"
-    if is_replay or _is_unattended():
+    is_quiet = is_replay or _is_unattended()
+    if is_quiet and not _in_notebook():
         return Silent()
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        return Line()
+        return Silent() if is_quiet else Line()
+    if is_quiet:
+        return Ended()
     return Bar(_notebook_bar() if _in_notebook() else tqdm)
 
 
@@ -154,10 +179,15 @@ def _notebook_bar() -> Callable[..., Any]:
         def close(self) -> None:
             if not self.disable:
                 super().close()
-                failed = f", {self.postfix}" if self.postfix else ""
-                self.display(f"{self.n:,} row{'' if self.n == 1 else 's'}{failed}")
+                failed = str(self.postfix or "").rpartition("=")[2]
+                self.display(_left(self.n, int(failed or 0)))
 
     return Shown
+
+
+def _left(rows: int, failed: int) -> str:
+    """Return what stays of a bar in a notebook."""
+    return f"{rows:,} row{'' if rows == 1 else 's'}{f', failed={failed}' if failed else ''}"
 
 
 def _is_unattended() -> bool:
