@@ -20,7 +20,7 @@ demo:  ## answer about a receipt, live, with the embedded model
 	@$(WEIGHTS)
 	@$(PY) notebooks/run_demo.py
 
-demo-all:  ## run every notebook live that needs no key
+demo-all:  ## run every notebook live that needs no other model
 	@$(SETUP) dev
 	@$(WEIGHTS)
 	@for name in 01 02 03 05 06 08; do $(PY) notebooks/run_demo.py notebooks/$${name}_*.ipynb || exit 1; done
