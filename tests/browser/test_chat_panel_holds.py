@@ -332,7 +332,7 @@ def test_500_turns_open_quickly_load_as_one_looks_back_and_scroll_smoothly(
 @pytest.fixture
 def classic(lab: Lab, browser: Browser) -> Iterator[Page]:
     """A page of its own, in which Notebook 7 opens a notebook with a panel."""
-    cells = [START + TALK, "import time; time.sleep(8)"]
+    cells = [START + TALK, "import time; time.sleep(30)"]
     with opened(lab, browser, cells, "chat-panel-notebook-7") as page:
         yield page
 

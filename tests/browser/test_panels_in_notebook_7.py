@@ -21,7 +21,7 @@ for panel in (AttachmentsPanel, GenerationPanel, HistoryPanel):
     display(panel(session))
 """
 
-WORK = "import time; time.sleep(8)"
+WORK = "import time; time.sleep(30)"
 
 
 def attach(page: Page) -> None:
