@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import signal
@@ -91,6 +92,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Interacti
     yield shell
     shell.run_line_magic("unload_ext", "agentcell")
     InteractiveShell.clear_instance()
+    # Else each shell of the run is kept to its end, and is emptied then: a collection for each.
+    atexit.unregister(shell.atexit_operations)
 
 
 @pytest.fixture
