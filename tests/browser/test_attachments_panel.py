@@ -536,7 +536,7 @@ def test_50_times_opened_and_closed_leave_nothing_behind(
 
 
 def test_after_a_reload_of_the_page_it_shows_what_is_attached_now(
-    notebook: Notebook, open_notebook: OpenNotebook, page: Page
+    notebook: Notebook, open_notebook: OpenNotebook, page: Page, lab: Lab
 ) -> None:
     notebook.save()
     notebook.run(1)
@@ -551,3 +551,7 @@ def test_after_a_reload_of_the_page_it_shows_what_is_attached_now(
     expect(region(again).locator(".agentcell-look img")).to_have_count(4)
     region(again).get_by_role("button", name="Remove [late_1").click()
     expect(items(again)).to_have_count(3)
+
+    again.is_open = False
+    page.goto("about:blank")  # a page that was reloaded is none for the next test
+    lab.shut_down_kernels()
