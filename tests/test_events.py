@@ -26,6 +26,7 @@ from agentcell.adapters.events import (
     agather,
     events_of,
     gather,
+    total_usage,
 )
 from agentcell.adapters.model import Model, ModelCapabilities
 from agentcell.errors import ModelError, StreamTruncated, Unsupported
@@ -260,3 +261,12 @@ def test_an_answer_that_is_none_is_told_to_who_wrote_the_model(returned: Any) ->
 
     with pytest.raises(ModelError, match=r"Wrong\.invoke returned "):
         list(Wrong("m").stream([]))
+
+
+def test_counts_are_summed_as_far_as_they_are_known() -> None:
+    one, two = Usage(input_tokens=1, output_tokens=2), Usage(input_tokens=10)
+
+    assert total_usage() is None
+    assert total_usage(None, None) is None
+    assert total_usage(None, one) == one
+    assert total_usage(one, None, two) == Usage(input_tokens=11, output_tokens=2)

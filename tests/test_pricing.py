@@ -17,7 +17,7 @@ from agentcell import AnthropicModel, GeminiModel, LegacyOpenAIModel, LocalModel
 from agentcell.adapters.events import Usage
 from agentcell.adapters.local_servers import OllamaModel, VLLMModel
 from agentcell.adapters.price_table import Price, shown
-from agentcell.adapters.pricing import Cost, cost, forget_price, price_of, set_price
+from agentcell.adapters.pricing import Cost, call_cost, cost, forget_price, price_of, set_price
 from agentcell.errors import PriceError
 from agentcell.testing import AnthropicServer, ChatServer, GeminiServer, Reply, ResponsesServer
 
@@ -347,3 +347,15 @@ def test_each_provider_counts_in_its_own_way_and_the_cost_is_the_same(
     assert cost(model, usage) == Cost(
         input=Decimal("0.0008"), cached=Decimal("0.00002"), output=Decimal("0.0005")
     )
+
+
+def test_a_call_costs_what_was_recorded_else_what_it_costs_today() -> None:
+    model = OpenAIModel("gpt-4.1", api_key="k")
+    today = cost(model, MILLION)
+    assert today is not None
+
+    assert call_cost(model, MILLION, None) == today.total
+    assert call_cost(model, MILLION, "0.25") == Decimal("0.25")
+    assert call_cost(model, MILLION, "") is None  # nobody knew it then
+    assert call_cost(model, None, None) is None
+    assert call_cost(object(), MILLION, None) is None

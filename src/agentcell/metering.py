@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from agentcell.adapters.events import Event, Finished, Retrying, Usage, Waiting
 from agentcell.adapters.model import Model
-from agentcell.adapters.pricing import cost
+from agentcell.adapters.pricing import call_cost, cost
 from agentcell.adapters.recording.model import RecordingModel
 from agentcell.agents.exchange import Ask
 from agentcell.budget import Budget, Confirm, CostQuestion, Foreseen, foreseen, question
@@ -272,12 +272,8 @@ class Meter:
         self._is_calling = False
         if is_over and not self._came:
             return  # refused, or not reached
-        if recorded:
-            spent = Spent(usd=Decimal(recorded))
-        elif recorded is None and (price := cost(self._model, self._usage)) is not None:
-            spent = Spent(usd=price.total)
-        else:
-            spent = Spent(usd=self._least(), unknown=1)
+        price = call_cost(self._model, self._usage, recorded)
+        spent = Spent(usd=self._least(), unknown=1) if price is None else Spent(usd=price)
         self._told += spent
         if not self._is_replayed:
             self._paid += spent

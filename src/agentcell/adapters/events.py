@@ -128,6 +128,12 @@ class Usage(_Said):
         return Usage(**counts, estimated=self.estimated or other.estimated)
 
 
+def total_usage(*counts: Usage | None) -> Usage | None:
+    """Return the sum of counts, as far as they are known; None if none is."""
+    known = [one for one in counts if one is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finished(_Said):
     """The provider's own end of the answer; without one an answer is truncated.

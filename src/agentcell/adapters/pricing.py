@@ -126,6 +126,26 @@ def cost(
     return None if paid is None else Cost(input=paid[0], cached=paid[1], output=paid[2])
 
 
+def call_cost(
+    model: Any, usage: Usage | None, recorded: str | None, *, processing: str | None = None
+) -> Decimal | None:
+    """Return the US dollars that one call cost: as it was recorded, else by the prices of today.
+
+    Parameters
+    ----------
+    model
+        Who answered; what is no `Model` has no price.
+    usage, processing
+        See `cost`.
+    recorded
+        What `Finished.cost` said; empty: nobody knew it then. None: it was not recorded.
+    """
+    if recorded is not None:
+        return Decimal(recorded) if recorded else None
+    found = cost(model, usage, processing=processing) if isinstance(model, Model) else None
+    return None if found is None else found.total
+
+
 def set_price(  # noqa: PLR0913 (one for each thing that is paid for)
     name: str,
     *,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, overload
 
-from agentcell.adapters.events import Usage
+from agentcell.adapters.events import Usage, total_usage
 from agentcell.adapters.price_table import shown
 from agentcell.adapters.recording.no_keys import without_keys
 from agentcell.batch.rows import is_frame
@@ -230,11 +230,8 @@ class BatchResult(Sequence[Any]):
 
 def summed(first: Spending, second: Spending) -> Spending:
     """Return what both came to."""
-    usage = first.usage if second.usage is None else second.usage
-    if first.usage is not None and second.usage is not None:
-        usage = first.usage + second.usage
     return Spending(
-        usage=usage,
+        usage=total_usage(first.usage, second.usage),
         usd=first.usd + second.usd,
         unknown=first.unknown + second.unknown,
         calls=first.calls + second.calls,

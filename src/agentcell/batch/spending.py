@@ -9,7 +9,7 @@ from typing import Any
 
 from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
-from agentcell.adapters.pricing import cost
+from agentcell.adapters.pricing import call_cost, cost
 from agentcell.adapters.recording import RecordingModel
 from agentcell.batch.result import Spending, summed
 from agentcell.batch.work import Asked, Call
@@ -37,7 +37,7 @@ class Tally:
         """Count calls; return what those came to that were paid for, and not replayed."""
         paid = Spending()
         for call in calls:
-            price = self._price(call)
+            price = call_cost(self._model, call.usage, call.recorded, processing=call.processing)
             one = Spending(
                 usage=call.usage,
                 usd=_NOTHING if price is None else price,
@@ -48,14 +48,6 @@ class Tally:
             if not call.is_replayed:
                 paid = summed(paid, one)
         return paid
-
-    def _price(self, call: Call) -> Decimal | None:
-        if call.recorded is not None:
-            return Decimal(call.recorded) if call.recorded else None
-        if not isinstance(self._model, Model):
-            return None
-        found = cost(self._model, call.usage, processing=call.processing)
-        return None if found is None else found.total
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ from agentcell.adapters.events import (
     Retrying,
     TextDelta,
     ThinkingDelta,
-    Usage,
     Waiting,
 )
 from agentcell.agents.exchange import ToolFinished, ToolStarted
@@ -134,13 +133,6 @@ RunEvent: TypeAlias = (
 """What a run tells as it goes. Each has a `type`: ``model_start``, ``text``, ``thinking``,
 ``citation``, ``retrying``, ``waiting``, ``tool_start``, ``tool_end``, ``final``. Pieces of text
 come only from models that stream."""
-
-
-def total(first: Usage | None, more: Usage | None) -> Usage | None:
-    """Return the sum of two counts, of which one may not be known."""
-    if first is None or more is None:
-        return first or more
-    return first + more
 
 
 def total_cost(first: Decimal | None, more: Decimal | None) -> Decimal | None:

@@ -18,9 +18,10 @@ from agentcell.adapters.events import (
     ThinkingDelta,
     Usage,
     Waiting,
+    total_usage,
 )
 from agentcell.adapters.model import Model
-from agentcell.adapters.pricing import cost as cost_of
+from agentcell.adapters.pricing import call_cost
 from agentcell.adapters.recording.model import RecordingModel
 from agentcell.agents.acting import Approve
 from agentcell.agents.exchange import ToolFinished, ToolLog, ToolStarted, as_text
@@ -39,7 +40,7 @@ from agentcell.openai_shape import openai_messages
 from agentcell.runner.acting import act
 from agentcell.runner.pumping import Pump, PumpStopped
 from agentcell.runner.reply import Reply, reply_of
-from agentcell.runner.result import ModelStarted, RunEnded, RunEvent, RunResult, total, total_cost
+from agentcell.runner.result import ModelStarted, RunEnded, RunEvent, RunResult, total_cost
 from agentcell.runner.run_trace import RunTrace
 from agentcell.runner.spending import Spending
 from agentcell.runner.trace import TraceStore
@@ -212,7 +213,7 @@ class Run:
             reply = reply_of(gathering.result(), plan.model)
         self._is_asking = False
         cost = self._cost_of(reply, recorded)
-        self._usage = total(self._usage, reply.usage)
+        self._usage = total_usage(self._usage, reply.usage)
         self._cost = total_cost(self._cost, cost)
         plan.spending.count(self.id, cost if is_paid else Decimal(0))
         record = {"usage": reply.usage, "cost": cost}
@@ -228,12 +229,7 @@ class Run:
     def _cost_of(self, reply: Reply, recorded: str | None) -> Decimal | None:
         if reply.cost is not None:
             return reply.cost
-        if recorded is not None:  # when it was recorded; empty: nobody knew it then
-            return Decimal(recorded) if recorded else None
-        if self.plan.model is None:
-            return None
-        price = cost_of(self.plan.model, reply.usage)
-        return None if price is None else price.total
+        return call_cost(self.plan.model, reply.usage, recorded)
 
     def _said(self, reply: Reply) -> list[ToolCall]:
         """Keep the model's answer; return its calls, each with an id of its own."""

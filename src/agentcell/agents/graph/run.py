@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal, overload
 
-from agentcell.adapters.events import Usage
+from agentcell.adapters.events import Usage, total_usage
 from agentcell.agents.graph.edges import Edge
 from agentcell.assets.wording import short
 
@@ -86,8 +86,7 @@ class GraphRun(Sequence[dict[str, Any]]):
     @property
     def usage(self) -> Usage | None:
         """Tokens over all nodes; None where nobody counted."""
-        counted = [node.usage for node in self.nodes if node.usage is not None]
-        return sum(counted[1:], counted[0]) if counted else None
+        return total_usage(*(node.usage for node in self.nodes))
 
     @property
     def cost(self) -> Decimal | None:

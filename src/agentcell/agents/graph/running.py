@@ -7,12 +7,11 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
-from agentcell.adapters.events import Finished, Usage
-from agentcell.adapters.model import Model
-from agentcell.adapters.pricing import cost
+from agentcell.adapters.events import Finished, Usage, total_usage
+from agentcell.adapters.pricing import call_cost
 from agentcell.agents.agent import Agent
 from agentcell.agents.answering import StepFinished
 from agentcell.agents.graph.checks import MEDIA, pulled, pushed
@@ -254,21 +253,9 @@ class _Counted:
         if isinstance(event, Usage):
             self._call = event
         elif isinstance(event, Finished):
-            if self._call is not None:
-                self.usage = self._call if self.usage is None else self.usage + self._call
-            self._costs.append(self._cost_of(event))
+            self.usage = total_usage(self.usage, self._call)
+            self._costs.append(call_cost(self._model, self._call, event.cost))
             self._call = None
-
-    def _cost_of(self, ended: Finished) -> Decimal | None:
-        if ended.cost is not None:  # as it was recorded
-            try:
-                return Decimal(ended.cost)
-            except InvalidOperation:
-                return None
-        if self._call is None or not isinstance(self._model, Model):
-            return None
-        known = cost(self._model, self._call)
-        return None if known is None else known.total
 
     def cost(self) -> Decimal | None:
         known = [one for one in self._costs if one is not None]
