@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from agentcell.batch.journal import Journal
+from agentcell.batch.journal import Journal, Kept
 from agentcell.batch.outcome import Item, Outcome
 from agentcell.batch.spending import Cap, Tally
 from agentcell.batch.work import Work, key_of_row
@@ -43,14 +43,7 @@ class Books:
         kept = self._journal.take(item.key)
         if kept is None:
             return None
-        self.tally.add(kept.calls)
-        return Outcome(
-            index=item.index,
-            value=self._work.restored(kept.value),
-            calls=kept.calls,
-            is_from_journal=True,
-            is_cut=kept.finish_reason == "length",
-        )
+        return known_row(item.index, kept, self._work, self.tally)
 
     def admits(self, item: Item, *, may_wait: bool) -> bool:
         """Whether the budget lets a row go now.
@@ -110,3 +103,15 @@ class Books:
     def close_budget(self) -> None:
         """Let no budget hold back what is only being put away, after a stop."""
         self._cap = None
+
+
+def known_row(index: int, kept: Kept, work: Work, tally: Tally) -> Outcome:
+    """Return the outcome of a row that the journal knows as finished; it counts as paid for."""
+    tally.add(kept.calls)
+    return Outcome(
+        index=index,
+        value=work.restored(kept.value),
+        calls=kept.calls,
+        is_from_journal=True,
+        is_cut=kept.finish_reason == "length",
+    )

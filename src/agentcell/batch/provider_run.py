@@ -19,7 +19,8 @@ from typing import Any
 from agentcell.adapters.batch_jobs import BatchService, JobAnswer
 from agentcell.adapters.batch_services import batch_service
 from agentcell.adapters.recording import RecordingModel
-from agentcell.batch.journal import Journal, Kept
+from agentcell.batch.books import known_row
+from agentcell.batch.journal import Journal
 from agentcell.batch.outcome import Item, Outcome
 from agentcell.batch.plan import Plan
 from agentcell.batch.progress import progress_of
@@ -199,23 +200,13 @@ class _Run:
             item.asked = self._work.asked(item.row)
             key = key_of_row(self._work, item.asked)
             if (kept := self._journal.take(key)) is not None:
-                return self._known(item, kept), None
+                return known_row(item.index, kept, self._work, self.tally), None
             item.key = self._free_name(key)
             line = None if item.key in given else self._request(item, item.asked)
         except Exception as error:  # noqa: BLE001 (it is the row's, whatever it is)
             return Outcome(index=item.index, row=item.row, error=error), None
         self._items[item.key] = item
         return None, line
-
-    def _known(self, item: Item, kept: Kept) -> Outcome:
-        self.tally.add(kept.calls)
-        return Outcome(
-            index=item.index,
-            value=self._work.restored(kept.value),
-            calls=kept.calls,
-            is_from_journal=True,
-            is_cut=kept.finish_reason == "length",
-        )
 
     def _request(self, item: Item, asked: Asked) -> bytes:
         """Return a row's request, if it may be given."""
