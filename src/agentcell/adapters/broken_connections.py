@@ -55,6 +55,27 @@ def broken(  # noqa: PLR0911 (one for each way)
     return broken_off(origin, reason)
 
 
+def never_left(cause: BaseException | None) -> bool:
+    """Tell whether no byte of a request went out, by what the client raised.
+
+    What may have come in the middle of a request counts as gone out: it may be paid for.
+
+    Parameters
+    ----------
+    cause
+        The client's own error; None: ours, from before there was a connection.
+    """
+    import httpx2
+
+    return cause is None or isinstance(
+        cause,
+        (
+            *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout),
+            *(httpx2.ProxyError, httpx2.UnsupportedProtocol, httpx2.InvalidURL),
+        ),
+    )
+
+
 def broken_off(origin: Origin, reason: str) -> ModelError:
     """Return the error about a connection that broke before an answer began."""
     return origin.error(

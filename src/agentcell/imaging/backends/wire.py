@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters import failures
-from agentcell.adapters.broken_connections import broken
+from agentcell.adapters.broken_connections import broken, never_left
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.prepared import Prepared
@@ -193,19 +193,9 @@ def told(error: ModelError, *, has_begun: bool = False) -> ModelError:
 
 
 def _was_sent(error: ModelError) -> bool:
-    import httpx2
-
     if not isinstance(error, ConnectionFailed) or error.status is not None:
         return error.status is not None or not isinstance(error, _BEFORE_SENDING)
-    never = (
-        httpx2.ConnectError,
-        httpx2.ConnectTimeout,
-        httpx2.PoolTimeout,
-        httpx2.ProxyError,
-        httpx2.UnsupportedProtocol,
-    )
-    cause = error.__cause__
-    return cause is not None and not isinstance(cause, never)
+    return not never_left(error.__cause__)
 
 
 _BEFORE_SENDING = (AuthenticationError, BadRequest, KeyMissing, Unsupported)

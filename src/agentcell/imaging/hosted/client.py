@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from agentcell.adapters import transport
 from agentcell.adapters.body import Body
-from agentcell.adapters.broken_connections import broken
+from agentcell.adapters.broken_connections import broken, never_left
 from agentcell.adapters.connection import Timeouts, shared_client
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.prepared import Prepared
@@ -90,7 +90,7 @@ class MediaClient:
         try:
             answer = await transport.post(prepared, url, self._headers(), may_leave=False)
         except ModelError as error:
-            if _never_sent(error):
+            if never_left(error.__cause__):
                 error.is_billed = False
                 raise
             raise self._lost(error.problem) from error
@@ -241,15 +241,3 @@ class MediaClient:
             is_over=False,
             **facts,
         )
-
-
-def _never_sent(error: ModelError) -> bool:
-    """Whether no byte of a request went out."""
-    import httpx2
-
-    cause = error.__cause__
-    unsent = (
-        *(httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError),
-        *(httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.InvalidURL),
-    )
-    return cause is None or isinstance(cause, unsent) or not isinstance(cause, httpx2.HTTPError)
