@@ -12,7 +12,8 @@ import json
 import re
 import secrets
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,7 +47,7 @@ class Body:
     def size_bytes(self) -> int:
         """How long it is on the wire."""
         return sum(
-            len(piece) if isinstance(piece, bytes) else (piece.size_bytes + 2) // 3 * 4
+            len(piece) if isinstance(piece, bytes) else self._wire_size(piece)
             for piece in self.pieces
         )
 
@@ -83,7 +84,16 @@ class Body:
             if isinstance(piece, bytes):
                 yield piece
             else:
-                yield from _base64(piece)
+                yield from self._wire(piece)
+
+    def _wire_size(self, content: Content) -> int:
+        return (content.size_bytes + 2) // 3 * 4
+
+    def _wire(self, content: Content) -> Iterator[bytes]:
+        encode = _encoder()
+        with closing(checked(content)) as pieces:
+            for piece in pieces:
+                yield encode(piece)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the `chunks`. To read one takes less time than to leave the loop for it would."""
@@ -91,7 +101,7 @@ class Body:
             yield chunk
 
     def __repr__(self) -> str:
-        return f"Body({self.size_bytes:,} bytes)"
+        return f"{type(self).__name__}({self.size_bytes:,} bytes)"
 
 
 def written(messages: list[Message], encode: Callable[[list[Message]], Mapping[str, Any]]) -> Body:
@@ -152,8 +162,14 @@ def _with_stand_ins(messages: list[Message]) -> tuple[list[Message], dict[bytes,
     return (replaced if contents else messages), contents
 
 
-def _base64(content: Content) -> Iterator[bytes]:
-    encode = _encoder()
+def checked(content: Content) -> Generator[bytes]:
+    """Yield an attachment in pieces of whole threes of bytes.
+
+    Raises
+    ------
+    AttachmentError
+        Before its last piece, if it is no longer what it was when it was attached.
+    """
     left = content.size_bytes
     with content.open() as source:
         while left > 0:
@@ -165,7 +181,7 @@ def _base64(content: Content) -> Iterator[bytes]:
                     " while it was sent.",
                     fix="attach the file again.",
                 )
-            yield encode(piece)
+            yield piece
 
 
 def _encoder() -> Callable[[bytes], bytes]:

@@ -6,37 +6,21 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentcell.adapters.body import READ_BYTES, Body
+from agentcell.adapters.body import Body, checked
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.content import Content
 from agentcell.assets.sniff import EXTENSIONS
-from agentcell.errors import AttachmentError
 
 
 @dataclass(frozen=True, slots=True)
 class FormBody(Body):
     """A body whose contents go out as they are, not as base64."""
 
-    @property
-    def size_bytes(self) -> int:
-        """How long it is on the wire."""
-        return sum(
-            len(piece) if isinstance(piece, bytes) else piece.size_bytes for piece in self.pieces
-        )
+    def _wire_size(self, content: Content) -> int:
+        return content.size_bytes
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield it from its start, in chunks.
-
-        Raises
-        ------
-        AttachmentError
-            If a file is no longer what it was when it was attached.
-        """
-        for piece in self.pieces:
-            if isinstance(piece, bytes):
-                yield piece
-            else:
-                yield from _read(piece)
+    def _wire(self, content: Content) -> Iterator[bytes]:
+        return checked(content)
 
 
 def form_of(
@@ -67,18 +51,3 @@ def form_of(
         pieces += [head.encode(), asset.content, b"\r\n"]
     pieces.append(f"--{boundary}--\r\n".encode())
     return FormBody(tuple(pieces)), f"multipart/form-data; boundary={boundary}"
-
-
-def _read(content: Content) -> Iterator[bytes]:
-    left = content.size_bytes
-    with content.open() as source:
-        while left > 0:
-            piece = source.read(min(READ_BYTES, left))
-            left -= len(piece)
-            if not piece or (left <= 0 and not content.is_unchanged(source)):
-                raise AttachmentError(
-                    f"The copy of a picture of {content.size_bytes:,} bytes was changed while it"
-                    " was sent.",
-                    fix="attach the file again.",
-                )
-            yield piece
