@@ -309,7 +309,7 @@ def test_what_tab_writes_is_read_as_one_word(tab: Tab, begun: str) -> None:
             "%%agent -s ",
             "%agent",
         ),
-        *("%%agent -a " + "x" * 9000, "%%agent -a /root/../..//\udc80", "%%agentx -", "%%agent"),
+        *("%%agent -a " + "x" * 9000, "%%agent -a /etc/../..//\udc80", "%%agentx -", "%%agent"),
         *("%%agent -o 1", "%%agent -t ", "%%agent -a none/", "%view_image", "%%agent\n{{x"),
     ],
 )

@@ -219,7 +219,7 @@ def test_a_restored_life_brings_its_attachments(opened: Opened) -> None:
 
 
 def test_cells_that_vs_code_counts_anew_belong_to_one_life(opened: Opened) -> None:
-    cell = "vscode-notebook-cell:/work/a.ipynb#W0sZmlsZQ%3D%3D"
+    cell = "vscode-notebook-cell:/home/ada/a.ipynb#W0sZmlsZQ%3D%3D"
     first = opened()
     first.ask("one", cell_id=cell)
     first.ask("one again", cell_id=cell)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
-
+from agentcell.agents.acting import ApprovalMode
 from agentcell.agents.tools import Tool
 from agentcell.history.reader_words import call_text
 from agentcell.messages import ToolCall
 from agentcell_magics.person import ask_person
 
-Mode: TypeAlias = Literal["ask", "run", "refuse"]
-
-MODES: dict[str, Mode] = {
+MODES: dict[str, ApprovalMode] = {
     "ask": "ask",
     "run": "run",
     "refuse": "refuse",

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from agentcell.agents.acting import ApprovalMode
 from agentcell.budget import dollars
 from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
 from agentcell.history.reader_words import cut
 from agentcell_magics import cards
-from agentcell_magics.approval import Mode
 from agentcell_magics.cards import Bundle
 from agentcell_magics.wording import say
 
@@ -33,7 +33,7 @@ _APPROVE = {
 }
 
 
-def dry_run_card(run: DryRun, approve: Mode | None = None) -> Bundle:
+def dry_run_card(run: DryRun, approve: ApprovalMode | None = None) -> Bundle:
     """Return the card.
 
     Parameters
@@ -46,7 +46,7 @@ def dry_run_card(run: DryRun, approve: Mode | None = None) -> Bundle:
     return cards.rows("Dry run: nothing was sent", list(_facts(run, approve)))
 
 
-def _facts(run: DryRun, approve: Mode | None) -> Iterator[tuple[str, str]]:
+def _facts(run: DryRun, approve: ApprovalMode | None) -> Iterator[tuple[str, str]]:
     yield "model", run.model
     yield "conversation", run.conversation
     if settings := [_setting(name, value) for name, value in run.settings.items()]:

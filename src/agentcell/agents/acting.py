@@ -8,7 +8,7 @@ import inspect
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from agentcell.agents.calls import Outcome, arun, run
 from agentcell.agents.exchange import Run, ToolFinished, unknown_tool
@@ -17,6 +17,9 @@ from agentcell.errors import ToolError
 from agentcell.loop import LOOP
 from agentcell.messages import Message, ToolCall
 from agentcell.prompts.tags import TagRegistry
+
+ApprovalMode: TypeAlias = Literal["ask", "run", "refuse"]
+"""What becomes of every call, whatever its tool says: a person is asked, it runs, it does not."""
 
 Approve: TypeAlias = Callable[[ToolCall, Tool], Any]
 """Asked before each call: True runs it; False, None or a text (the reason) does not."""

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agentcell.agents.acting import ApprovalMode
 from agentcell.assets.preview import preview
 from agentcell.errors import PanelError
 from agentcell.history.notebook import MAIN
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import add_language, say
-from agentcell_widgets.chat.asks import Mode
 from agentcell_widgets.chat.attached import attach_file
 from agentcell_widgets.chat.conversation import Chat
 from agentcell_widgets.chat.dry_view import dry_view
@@ -82,7 +82,7 @@ class ChatPanel(Panel):
         conversation: str = MAIN,
         variables: Callable[[], Mapping[str, Any]] | None = None,
         tools: Any = None,
-        approve: Mode | None = None,
+        approve: ApprovalMode | None = None,
         system: str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentcell.adapters.events import Retrying, TextDelta, ThinkingDelta, Waiting
 from agentcell.adapters.redaction import known_keys, redacted
+from agentcell.agents.acting import ApprovalMode
 from agentcell.agents.exchange import ToolFinished, ToolStarted
 from agentcell.asking import AskEvent
 from agentcell.errors import AgentcellError
@@ -18,7 +19,7 @@ from agentcell.request import Request
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import say, word
-from agentcell_widgets.chat.asks import Asks, Mode, Tell
+from agentcell_widgets.chat.asks import Asks, Tell
 from agentcell_widgets.chat.views import (
     Seen,
     View,
@@ -60,7 +61,7 @@ class Answering:
         prepare: Callable[[Asks], Request],
         tell: Tell,
         *,
-        mode: Mode | None = None,
+        mode: ApprovalMode | None = None,
         replaces: str = "",
         text: str = "",
     ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 
+from agentcell.agents.acting import ApprovalMode
 from agentcell.agents.tools import Tool
 from agentcell.budget import CostQuestion
 from agentcell.history.reader_words import call_text
@@ -13,8 +14,6 @@ from agentcell.messages import ToolCall
 from agentcell.safe_text import plain
 from agentcell.wording import say
 from agentcell_widgets.chat.views import LONGEST_BODY, View
-
-Mode: TypeAlias = Literal["ask", "run", "refuse"]
 
 
 class Tell(Protocol):
@@ -38,7 +37,7 @@ class Asks:
     """
 
     def __init__(
-        self, tell: Tell, state: Callable[[ToolCall, str], None], mode: Mode | None
+        self, tell: Tell, state: Callable[[ToolCall, str], None], mode: ApprovalMode | None
     ) -> None:
         self._tell = tell
         self._state = state

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agentcell.agents.acting import ApprovalMode
 from agentcell.errors import HistoryError, PanelError
 from agentcell.history.forked import conversation_of, next_name
 from agentcell.history.notebook import MAIN
@@ -17,7 +18,7 @@ from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell_widgets.chat.answering import Answering
 from agentcell_widgets.chat.asked_again import asks_again, text_again
-from agentcell_widgets.chat.asks import Asks, Mode, Tell
+from agentcell_widgets.chat.asks import Asks, Tell
 from agentcell_widgets.chat.shown import Shown
 from agentcell_widgets.chat.views import View
 
@@ -51,7 +52,7 @@ class Chat:
         conversation: str = MAIN,
         options: Mapping[str, Any] | None = None,
         variables: Callable[[], Mapping[str, Any]] | None = None,
-        mode: Mode | None = None,
+        mode: ApprovalMode | None = None,
     ) -> None:
         self.session = session
         self.shown = Shown(session, conversation)

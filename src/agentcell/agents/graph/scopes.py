@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +19,7 @@ _DEFAULTS: ContextVar[tuple[_Scope, ...]] = ContextVar("template_defaults", defa
 _OVERRIDES: ContextVar[tuple[_Scope, ...]] = ContextVar("template_overrides", default=())
 
 
-@contextmanager
-def template_defaults(**options: Any) -> Iterator[None]:
+def template_defaults(**options: Any) -> AbstractContextManager[None]:
     """Give options to templates that say nothing of them; put it around ``graph.build()``.
 
     Parameters
@@ -28,12 +27,10 @@ def template_defaults(**options: Any) -> Iterator[None]:
     options
         As for the node's class, for example ``model=...``. An inner block wins.
     """
-    with _added(_DEFAULTS, object, options):
-        yield
+    return _added(_DEFAULTS, object, options)
 
 
-@contextmanager
-def template_defaults_for(kind: type, /, **options: Any) -> Iterator[None]:
+def template_defaults_for(kind: type, /, **options: Any) -> AbstractContextManager[None]:
     """Like `template_defaults`, for nodes of one class and of those made from it.
 
     Parameters
@@ -43,12 +40,10 @@ def template_defaults_for(kind: type, /, **options: Any) -> Iterator[None]:
     options
         As for that class.
     """
-    with _added(_DEFAULTS, kind, options):
-        yield
+    return _added(_DEFAULTS, kind, options)
 
 
-@contextmanager
-def template_overrides(**options: Any) -> Iterator[None]:
+def template_overrides(**options: Any) -> AbstractContextManager[None]:
     """Give options to templates, whatever they say themselves; put it around ``graph.build()``.
 
     Parameters
@@ -56,12 +51,10 @@ def template_overrides(**options: Any) -> Iterator[None]:
     options
         As for the node's class, for example ``model=...``. An inner block wins.
     """
-    with _added(_OVERRIDES, object, options):
-        yield
+    return _added(_OVERRIDES, object, options)
 
 
-@contextmanager
-def template_overrides_for(kind: type, /, **options: Any) -> Iterator[None]:
+def template_overrides_for(kind: type, /, **options: Any) -> AbstractContextManager[None]:
     """Like `template_overrides`, for nodes of one class and of those made from it.
 
     Parameters
@@ -71,8 +64,7 @@ def template_overrides_for(kind: type, /, **options: Any) -> Iterator[None]:
     options
         As for that class.
     """
-    with _added(_OVERRIDES, kind, options):
-        yield
+    return _added(_OVERRIDES, kind, options)
 
 
 def in_force(kind: type, own: dict[str, Any]) -> dict[str, Any]:
