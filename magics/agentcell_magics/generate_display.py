@@ -193,8 +193,11 @@ class MakingDisplay:
         if not self._updates:
             show(data, metadata)
             return
-        if not self._has_picture and not self._above.is_shown:
-            self._above, self._line = self._line, self._above
+        if not self._has_picture:
+            if self._above.is_shown:  # both began at once: at no moment is there no line
+                self._line.put(self._progress(), {})
+            else:
+                self._above, self._line = self._line, self._above
         self._has_picture = True
         self._above.put(data, metadata)
 
