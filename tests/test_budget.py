@@ -18,7 +18,8 @@ from agentcell import LegacyOpenAIModel, NotebookHistory, OpenAIModel, Recording
 from agentcell.adapters.events import Usage
 from agentcell.adapters.pricing import forget_price, set_price
 from agentcell.agents.exchange import ToolFinished
-from agentcell.budget import Budget, CostQuestion, amount, plain_amount
+from agentcell.amounts import amount, plain_amount
+from agentcell.budget import Budget, CostQuestion
 from agentcell.errors import (
     AuthenticationError,
     BudgetExceeded,

@@ -30,6 +30,7 @@ LAYERS = [
     "agentcell.scan",
     "agentcell.history",
     "agentcell.answer",
+    "agentcell.amounts",
     "agentcell.budget",
     "agentcell.batch",
     "agentcell.agents",

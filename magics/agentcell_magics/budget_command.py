@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agentcell.budget import Budget, amount, dollars, plain_amount
+from agentcell.amounts import amount, dollars, plain_amount
+from agentcell.budget import Budget
 from agentcell.errors import CellError, PriceError
 from agentcell.safe_text import plain
 from agentcell_magics import cards

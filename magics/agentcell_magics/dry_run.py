@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentcell.agents.acting import ApprovalMode
-from agentcell.budget import dollars
+from agentcell.amounts import dollars
 from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
 from agentcell.history.reader_words import cut
 from agentcell_magics import cards

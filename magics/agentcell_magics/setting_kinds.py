@@ -22,7 +22,7 @@ class Amount(TraitType[Any, Any]):
 
     def validate(self, _: Any, value: Any) -> str | None:
         """Return `value` as it is kept."""
-        from agentcell.budget import amount, plain_amount
+        from agentcell.amounts import amount, plain_amount
         from agentcell.errors import PriceError
 
         if value is None:

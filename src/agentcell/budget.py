@@ -3,95 +3,30 @@
 from __future__ import annotations
 
 import os
-import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from agentcell.adapters.estimate_cost import CostEstimate, estimate_cost
 from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
-from agentcell.adapters.price_table import shown
 from agentcell.adapters.pricing import cost, price_of
-from agentcell.errors import BudgetExceeded, PriceError
+from agentcell.amounts import amount, dollars, next_cent, plain_amount
+from agentcell.errors import BudgetExceeded
 from agentcell.messages import Message
-from agentcell.safe_text import shown_value
 
 VARIABLE = "AGENTCELL_BUDGET"
 ABOVE_VARIABLE = "AGENTCELL_ASK_ABOVE"
 
-MOST = Decimal(1_000_000)
-"""Dollars that a budget may have: more is a slip of the keyboard."""
-
 _USUAL_SHARE = Decimal("0.1")
 """Of the budget: a question that is expected to cost more is asked about, where nothing is said."""
 
-_AMOUNT = re.compile(
-    r"(?:(?:us)?\$|usd\b)?\s*(?P<number>\d+(?:\.\d*)?|\.\d+)\s*"
-    r"(?:usd|us\s?\$|\$|(?:us[- ]?)?dollars?)?",
-    re.IGNORECASE,
-)
 _MANY = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 
 Confirm: TypeAlias = "Callable[[CostQuestion], Any]"
 """Asked about the cost of a question: True asks it; False does not; a text says why nobody could
 answer. It may be a coroutine function."""
-
-
-def amount(value: object, what: str = "The budget") -> Decimal:
-    """Return an amount of US dollars: ``2``, ``2.00``, ``"$2"``, ``"2.00 usd"``.
-
-    Parameters
-    ----------
-    value
-        A number, or a text.
-    what
-        What it is, for the message of an error.
-
-    Raises
-    ------
-    PriceError
-        If it is anything else, another currency, or not between 0 and `MOST`.
-    """
-    number = _number(value, what)
-    if not number.is_finite() or not 0 <= number <= MOST:
-        raise PriceError(
-            f"{what} is {shown_value(value)}; 0 to {MOST:,} US dollars were expected.",
-            fix="write for example 2.00 usd.",
-        )
-    return number
-
-
-def _number(value: object, what: str) -> Decimal:
-    if isinstance(value, str):
-        found = _AMOUNT.fullmatch(value.strip())
-        if found is not None:
-            return Decimal(found["number"])
-        raise PriceError(_no_amount(value, what), fix="write for example 2.00 usd.")
-    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
-        try:
-            return Decimal(str(value))
-        except (InvalidOperation, ValueError):
-            return Decimal("nan")
-    raise PriceError(
-        f"{what} is {shown_value(value)}; an amount of US dollars was expected.",
-        fix='write for example "2.00 usd".',
-    )
-
-
-def _no_amount(text: str, what: str) -> str:
-    """Say what is wrong with a text that is no amount of dollars."""
-    words = re.findall(r"[^\W\d_]+", text)
-    signs = [one for one in text if unicodedata.category(one) == "Sc" and one != "$"]
-    others = [word for word in words if word.lower() not in {"us", "usd", "dollar", "dollars"}]
-    if re.search(r"\d", text) and (signs or others) and not re.search(r"\de[-+]?\d", text):
-        unit = (signs or others)[0]
-        return f"{what} is {shown_value(text)}: budgets are in US dollars, not in {unit[:20]}."
-    if re.fullmatch(r"\D*\d{1,3}(,\d+)+(\.\d*)?\D*", text):
-        return f"{what} is {shown_value(text)}; an amount without commas was expected."
-    return f"{what} is {shown_value(text)}; an amount of US dollars was expected."
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -287,11 +222,11 @@ class CostQuestion:
     def _enough(self) -> str:
         """Return a budget that this fits in, to the next cent."""
         high = self.foreseen.cost.high.total if self.foreseen.cost else Decimal(0)
-        return plain_amount(_next_cent(max(self.spent + high, self.budget.usd)))
+        return plain_amount(next_cent(max(self.spent + high, self.budget.usd)))
 
     def _above(self) -> str:
         expected = self.foreseen.cost.expected.total if self.foreseen.cost else Decimal(0)
-        return plain_amount(_next_cent(expected))
+        return plain_amount(next_cent(expected))
 
 
 def question(
@@ -331,21 +266,3 @@ def question(
     if coming.cost.high.total > left:
         return asked("cap")
     return asked("threshold") if coming.cost.expected.total > budget.threshold else None
-
-
-def dollars(value: Decimal) -> str:
-    """Return an amount as people read it."""
-    return shown(value)
-
-
-def plain_amount(value: Decimal) -> str:
-    """Return an amount as one writes it: at least two places, no sign."""
-    text = f"{value.normalize():f}" if value else "0"
-    places = len(text.partition(".")[2])
-    return text if places >= 2 else f"{value:.2f}"  # noqa: PLR2004 (cents)
-
-
-def _next_cent(value: Decimal) -> Decimal:
-    cents = value * 100
-    whole = cents.to_integral_value(rounding="ROUND_CEILING")
-    return max(whole, Decimal(1)) / 100

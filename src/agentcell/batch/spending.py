@@ -11,9 +11,10 @@ from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.pricing import call_cost, cost
 from agentcell.adapters.recording import RecordingModel
+from agentcell.amounts import dollars
 from agentcell.batch.result import Spending, summed
 from agentcell.batch.work import Asked, Call
-from agentcell.budget import Budget, dollars, foreseen
+from agentcell.budget import Budget, foreseen
 from agentcell.errors import BudgetExceeded
 
 _NOTHING = Decimal(0)

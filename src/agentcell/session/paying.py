@@ -11,7 +11,8 @@ from agentcell.adapters.estimate import Estimate
 from agentcell.adapters.estimate_cost import CostEstimate
 from agentcell.adapters.price_table import shown
 from agentcell.adapters.pricing import Cost
-from agentcell.budget import Budget, Confirm, CostQuestion, Foreseen, plain_amount, question
+from agentcell.amounts import plain_amount
+from agentcell.budget import Budget, Confirm, CostQuestion, Foreseen, question
 from agentcell.errors import BudgetExceeded, Stopped
 from agentcell.history.spent import Spent
 from agentcell.imaging.plan import Plan

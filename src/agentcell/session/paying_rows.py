@@ -6,9 +6,10 @@ import uuid
 from decimal import Decimal
 from typing import Any
 
+from agentcell.amounts import dollars
 from agentcell.batch.result import Spending
 from agentcell.batch.spending import Cap
-from agentcell.budget import Budget, dollars
+from agentcell.budget import Budget
 from agentcell.errors import BudgetExceeded
 from agentcell.history.spent import Spent
 from agentcell.metering import Ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentcell.budget import dollars
+from agentcell.amounts import dollars
 from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
 from agentcell.history.reader_words import cut
 from agentcell.safe_text import plain

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from agentcell.adapters.registry import models
-from agentcell.budget import amount, dollars
+from agentcell.amounts import amount, dollars
 from agentcell.errors import AgentcellError
 from agentcell.history.reader_words import tokens
 from agentcell.history.turns import Turn
