@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import ModelResponseType
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.assets.asset import ImageAsset, PdfAsset
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock
 

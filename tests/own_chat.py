@@ -12,8 +12,9 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import ModelResponseType
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.errors import (
     AuthenticationError,
     BadRequest,

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import Event, Finished, TextDelta, Usage
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.messages import Message
 
 

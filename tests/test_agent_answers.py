@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from agent_kit import Replies, media, png, red
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import ModelResponseType, Retrying, TextDelta, Usage
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.agents.agent import Agent
 from agentcell.agents.answering import AnswerWarning, StepFinished

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agent_kit import Replies, calls, media, red
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import Finished, TextDelta, ToolCallDelta, Usage, gather
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.agents.agent import Agent
 from agentcell.agents.rounds import (

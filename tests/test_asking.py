@@ -14,10 +14,10 @@ import pytest
 import wire
 from agent_kit import pdf, png
 from agentcell.adapters.anthropic import AnthropicModel
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import TextDelta, ThinkingDelta, ToolCallDelta
 from agentcell.adapters.gemini import GeminiModel
 from agentcell.adapters.local import LocalModel
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.adapters.openai_responses import OpenAIModel
 from agentcell.agents.exchange import ToolFinished

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import Finished, ModelResponseType, TextDelta
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.errors import ModelError
 from agentcell.testing import ChatServer, FakeModel
 from agentcell.testing.conformance import (

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import (
     Citation,
     Event,
@@ -28,7 +29,7 @@ from agentcell.adapters.events import (
     gather,
     total_usage,
 )
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.errors import ModelError, StreamTruncated, Unsupported
 from agentcell.messages import ToolCall
 from media import ImageAsset, PdfAsset, block, pdf, png

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from agent_kit import Replies, blue, page, pdf, png, red
-from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.answer import Answer
 from agentcell.assets.asset import ImageAsset, PdfAsset
 from agentcell.errors import BadRequest, HistoryError

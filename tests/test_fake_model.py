@@ -11,6 +11,7 @@ import pytest
 
 import media
 from agentcell import Session
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import (
     Event,
     Finished,
@@ -19,7 +20,6 @@ from agentcell.adapters.events import (
     ThinkingDelta,
     Usage,
 )
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.errors import RateLimited, StreamTruncated, Unsupported
 from agentcell.testing import Asked, Call, FakeModel, Reply
 

@@ -11,7 +11,7 @@ from IPython.utils.capture import capture_output
 
 import kernels
 from agent_kit import Replies, blue, red
-from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.errors import AttachmentError, BadRequest, CellError, HistoryError
 from agentcell.history.notebook import NotebookHistory
 from agentcell.history.turns import Turn

@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from PIL import Image, ImageDraw, ImageFont
 
-from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.answer import Answer
 from agentcell.errors import AnswerError
 from agentcell.testing.fake_model import FakeModel

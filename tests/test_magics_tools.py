@@ -12,7 +12,7 @@ from IPython.utils.capture import capture_output
 from PIL import Image
 
 from agent_kit import png
-from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.agents.tools import tool
 from agentcell.errors import SkillError, Unsupported
 from agentcell.history.reader_words import call_text

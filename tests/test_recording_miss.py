@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import Event, Finished, TextDelta
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.adapters.recording import RecordingMiss, RecordingModel
 from agentcell.assets.asset import ImageAsset
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock

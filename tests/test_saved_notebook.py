@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import kernels
 from agent_kit import Replies, blue, png, red
-from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.errors import HistoryError
 from agentcell.history.notebook import NotebookHistory
 from agentcell.history.restored import restore_saved

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import ModelResponseType
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.assets.asset import ImageAsset, PdfAsset
 from agentcell.assets.limits import OPENAI
 from agentcell.errors import (

@@ -12,10 +12,11 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from IPython.core.interactiveshell import InteractiveShell
 
     from agentcell.adapters.anthropic import AnthropicModel
+    from agentcell.adapters.capabilities import ModelCapabilities
     from agentcell.adapters.events import ModelResponseType
     from agentcell.adapters.gemini import GeminiModel
     from agentcell.adapters.local import LocalModel
-    from agentcell.adapters.model import Model, ModelCapabilities
+    from agentcell.adapters.model import Model
     from agentcell.adapters.openai_chat import LegacyOpenAIModel
     from agentcell.adapters.openai_responses import OpenAIModel
     from agentcell.adapters.pricing import set_price
@@ -97,7 +98,7 @@ _WHERE = {
     "MediaMessageBlock": "agentcell.messages",
     "MediaService": "agentcell.imaging.hosted.service",
     "Model": "agentcell.adapters.model",
-    "ModelCapabilities": "agentcell.adapters.model",
+    "ModelCapabilities": "agentcell.adapters.capabilities",
     "ModelResponseType": "agentcell.adapters.events",
     "NodeTemplate": "agentcell.agents.graph.template",
     "NotebookHistory": "agentcell.history.notebook",

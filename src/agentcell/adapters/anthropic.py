@@ -13,8 +13,8 @@ from agentcell.adapters.addresses import host_of, without_end
 from agentcell.adapters.anthropic_decoder import MessagesDecoder
 from agentcell.adapters.anthropic_encoder import encode
 from agentcell.adapters.anthropic_settings import instead_of
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.request import read_request
 from agentcell.adapters.upload_sdk import AnthropicUploads
 from agentcell.assets.limits import ANTHROPIC

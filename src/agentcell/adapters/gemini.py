@@ -20,13 +20,13 @@ from urllib.parse import quote
 
 from agentcell.adapters import failures
 from agentcell.adapters.addresses import joined, without_query
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.gemini_address import versioned
 from agentcell.adapters.gemini_decoder import GeminiDecoder
 from agentcell.adapters.gemini_encoder import encode
 from agentcell.adapters.gemini_settings import instead_of, is_older
 from agentcell.adapters.gif import CHOICES, GifImages, without_gifs
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.outgoing import Outgoing
 from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.request import read_request

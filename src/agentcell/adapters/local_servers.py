@@ -6,7 +6,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from agentcell.adapters import addresses
-from agentcell.adapters.model import ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from agentcell.adapters.capabilities import ModelCapabilities, listed_sources
 from agentcell.adapters.events import (
     Event,
     ModelResponseType,
@@ -24,65 +25,6 @@ from agentcell.modality import FieldModality
 
 _SHOWN = 100
 """Characters of a model's name that a repr shows."""
-
-SOURCES = frozenset({"path", "bytes", "base64", "url", "file_id"})
-"""Where an asset may come from."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCapabilities:
-    """What a model takes.
-
-    Parameters
-    ----------
-    image_input, pdf_input
-        Whether a message of the user's may hold one.
-    image_sources, pdf_sources
-        From where: a subset of `SOURCES`.
-    image_types
-        The types of images it reads, as ``image/png``; empty where that is not known.
-    system_media
-        Whether a system message may hold media: ``sent``, ``user`` (moved into the first user
-        turn, marked) or ``refused``.
-    tool_result_media
-        Whether a tool's result may: ``sent``, ``user`` (moved to the next user turn) or
-        ``refused``.
-    tools, streaming
-        Whether the model calls tools, and whether its answer comes in pieces.
-    structured_output
-        Whether the setting ``schema`` makes the model answer by a JSON schema.
-    """
-
-    image_input: bool = False
-    pdf_input: bool = False
-    image_sources: frozenset[str] = SOURCES
-    pdf_sources: frozenset[str] = SOURCES
-    image_types: frozenset[str] = frozenset()
-    system_media: str = "refused"
-    tool_result_media: str = "refused"
-    tools: bool = True
-    streaming: bool = True
-    structured_output: bool = False
-
-    def __repr__(self) -> str:
-        taken = [name for name in ("image_input", "pdf_input", "tools") if getattr(self, name)]
-        places = f"system_media={self.system_media!r}"
-        return f"ModelCapabilities({', '.join([*(f'{name}=True' for name in taken), places])})"
-
-    def with_overrides(self, overrides: Mapping[str, Any] | None) -> ModelCapabilities:
-        """Return a copy with some fields set otherwise.
-
-        Parameters
-        ----------
-        overrides
-            By field name; None or empty: the very same object.
-
-        Raises
-        ------
-        TypeError
-            If a name is unknown.
-        """
-        return replace(self, **overrides) if overrides else self
 
 
 class Model:
@@ -299,7 +241,7 @@ class Model:
         modality
             IMAGE or PDF.
         source
-            One of `SOURCES`.
+            One of `agentcell.adapters.capabilities.SOURCES`.
         field_name
             For the error's text.
 
@@ -323,7 +265,7 @@ class Model:
             raise Unsupported(
                 f"{self.name} does not support '{modality}' source '{source}'"
                 f" for field '{field_name}'.",
-                fix=f"give it as {_listed(sources)}.",
+                fix=f"give it as {listed_sources(sources)}.",
                 provider=self.provider,
                 model=self.model_name,
             )
@@ -341,11 +283,6 @@ def _is_result(result: object) -> bool:
         and isinstance(calls, list)
         and all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls)
     )
-
-
-def _listed(names: frozenset[str]) -> str:
-    ordered = [name for name in ("path", "bytes", "base64", "url", "file_id") if name in names]
-    return " or ".join([", ".join(ordered[:-1]), ordered[-1]] if len(ordered) > 1 else ordered)
 
 
 def innermost(model: Model) -> Model:

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.content import arguments_text
 from agentcell.adapters.data_url import media_url
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_chat_decoder import ChatDecoder
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
 from agentcell.adapters.openai_models import sampling_instead, stop_instead

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.content import arguments_text
 from agentcell.adapters.data_url import media_url
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.model import ModelCapabilities
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
 from agentcell.adapters.openai_models import sampling_instead, stop_instead, thinks
 from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, ResponsesDecoder

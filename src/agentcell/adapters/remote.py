@@ -17,11 +17,12 @@ from agentcell.adapters import addresses, failures
 from agentcell.adapters.answer import Decoder
 from agentcell.adapters.attempts import answered
 from agentcell.adapters.body import Body, written
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Event
 from agentcell.adapters.extras import check_headers, checked, merged, secrets_of
 from agentcell.adapters.failures import Origin
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.adapters.prepared import Prepared
 from agentcell.adapters.rate_limits import Place, RateLimits
 from agentcell.adapters.retry import RetryPolicy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.messages import Message
 
 

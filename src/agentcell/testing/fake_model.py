@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import (
     Event,
     Finished,
@@ -17,7 +18,7 @@ from agentcell.adapters.events import (
     ToolCallDelta,
     Usage,
 )
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.messages import Message
 from agentcell.testing.replies import Call, Reply, pieces
 

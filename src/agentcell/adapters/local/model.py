@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.content import Turn
 from agentcell.adapters.events import Event, Finished, TextDelta
 from agentcell.adapters.local import reply
@@ -28,7 +29,7 @@ from agentcell.adapters.local.status import missing_speaker
 from agentcell.adapters.local.structured import fields_of_outputs, fields_of_schema
 from agentcell.adapters.local.voice import Voice
 from agentcell.adapters.local.weights import SMOLLM2, weights_path
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.adapters.request import read_request
 from agentcell.adapters.settings import Asked as Whom
 from agentcell.adapters.settings import Settings, read_settings

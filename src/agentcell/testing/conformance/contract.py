@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from agentcell.adapters.capabilities import ModelCapabilities
 from agentcell.adapters.events import (
     Citation,
     Finished,
@@ -20,7 +21,7 @@ from agentcell.adapters.events import (
     Usage,
     gather,
 )
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
 from agentcell.errors import Unsupported
 from agentcell.messages import MediaMessageBlock, ToolCall

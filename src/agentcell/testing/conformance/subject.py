@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agentcell.adapters.model import Model, ModelCapabilities
+from agentcell.adapters.capabilities import ModelCapabilities
+from agentcell.adapters.model import Model
 from agentcell.adapters.retry import RetryPolicy
 from agentcell.errors import ConnectionFailed, ServiceError, StreamTruncated
 from agentcell.testing.provider_server import ProviderServer
