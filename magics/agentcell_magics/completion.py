@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, context_matcher
 
+from agentcell_magics.begun_line import read
 from agentcell_magics.cells import variables
-from agentcell_magics.offers import Known, Offer, line_offers, names_first, read
+from agentcell_magics.offers import Known, Offer, line_offers, names_first
 from agentcell_magics.options import AGENT_OPTIONS, VIEW_OPTIONS
 from agentcell_magics.words import Begun, begin, closing, inside_quotes, quote
 
@@ -111,7 +112,10 @@ def _in_line(
 
         offers = generate_offers(known, magic, begun.words, value)
     else:
-        offers = line_offers(known, magic, _OPTIONS[magic], begun.words, value)
+        from agentcell_magics.agent_offers import AGENT_VALUES
+
+        options = _OPTIONS[magic]
+        offers = line_offers(known, magic, options, begun.words, value, values=AGENT_VALUES)
     texts = [(_written(typed, begun, one, after), one.kind) for one in offers]
     return typed[begun.start :], [(text, kind) for text, kind in texts if text is not None]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentcell_magics.offers import Known, Line, Offer, Offers, can_attach, matching, models, paths
+from agentcell_magics.begun_line import Line
+from agentcell_magics.offers import Known, Offer, Offers, can_attach, matching, models, paths
 
 
 def slot_offers(known: Known, line: Line, begun: str) -> Offers:
