@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -15,7 +14,6 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from agentcell.adapters.recording import RecordingModel
 from agentcell.answer import Answer
 from agentcell.errors import CellError, Stopped
-from agentcell.imaging.strip import strip
 from agentcell.session import MAIN, Request, Session
 from agentcell_magics import cards
 from agentcell_magics.approval import MODES, Approval
@@ -24,7 +22,6 @@ from agentcell_magics.attach import attached
 from agentcell_magics.background import background
 from agentcell_magics.budget_command import CostApproval, answer_cost
 from agentcell_magics.cells import (
-    asks_again,
     can_update,
     cell_id,
     is_blank,
@@ -41,6 +38,7 @@ from agentcell_magics.mentioned import Mentioned, mentioned
 from agentcell_magics.named import schema_named, skills_named, tools_named
 from agentcell_magics.options import AgentOptions, agent_options
 from agentcell_magics.prompt_option import Prompted, prompted, with_prompt
+from agentcell_magics.question_display import QuestionDisplay, slips, unseen
 from agentcell_magics.saved import recall
 from agentcell_magics.sent_card import sent
 from agentcell_magics.stale_marks import stale_marks
@@ -53,9 +51,6 @@ if TYPE_CHECKING:
 
     from agentcell_magics.config import AgentMagics
     from agentcell_magics.typed import TypedCells
-
-MOST_PICTURES = 12
-"""As many previews a cell shows; the card below them names every attachment."""
 
 
 @magics_class
@@ -72,7 +67,7 @@ class AskMagics(Magics):
         self.defaults = defaults
         self.typed = typed
         self._asked = ("", 0)
-        self._shown_large: dict[str, str] = {}
+        self._questions = QuestionDisplay(shell)
         self._last: Request | None = None
         self._has_asked = False
 
@@ -108,9 +103,9 @@ class AskMagics(Magics):
         if options.quiet is None:
             options = replace(options, quiet=self.defaults.in_force("quiet"))
         if not options.quiet or options.dry_run:
-            self._show_question(request, is_typed=options.prompt is None)
-            hints = (*request.question.hints, *named.hints, *_hints(options, cell))
-            for hint in (*hints, *self._unseen(request)):
+            self._questions.show(request, is_typed=options.prompt is None)
+            hints = (*request.question.hints, *named.hints, *slips(options, cell))
+            for hint in (*hints, *unseen(self.session, request)):
                 show(cards.line(hint))
         if options.dry_run:
             self._show_dry_run(request, options)
@@ -210,40 +205,6 @@ class AskMagics(Magics):
         self._asked = (run, count)
         return count
 
-    def _show_question(self, request: Request, *, is_typed: bool) -> None:
-        question = request.question
-        if not is_terminal(self.shell):
-            self._show_pictures(request)
-        if question.blocks or question.named or request.notes or not is_typed:
-            asked = question.text if question.named or not is_typed else ""
-            many = len(question.blocks) > MOST_PICTURES
-            more = (say("The first {count} are shown.", count=MOST_PICTURES),) if many else ()
-            show(cards.attachments(question.blocks, asked, (*request.notes, *more)))
-
-    def _show_pictures(self, request: Request) -> None:
-        """Show what is attached: several in a strip; one large where it is new, else small."""
-        cell = request.turn.cell_id or request.id
-        blocks = request.question.blocks[:MOST_PICTURES]
-        first = [self._shown_large.setdefault(one.fingerprint, cell) == cell for one in blocks]
-        if len(blocks) > 1:
-            picture = strip(blocks)
-        else:
-            picture = cards.picture(blocks[0], small=not first[0]) if blocks else None
-        if picture is not None:
-            show(*picture)
-
-    def _unseen(self, request: Request) -> list[str]:
-        """Return what to tell of earlier questions whose answers are still on their way."""
-        name = request.conversation
-        count = background(self.session).in_conversation(name)
-        if not count:
-            return []
-        if count == 1:
-            one = "This question does not see an answer that is still on the way in {name}."
-            return [say(one, name=name)]
-        many = "This question does not see {count} answers that are still on the way in {name}."
-        return [say(many, count=count, name=name)]
-
     def _begin(self, request: Request, options: AgentOptions) -> AsyncAnswer:
         quiet = bool(options.quiet)
         handle = background(self.session).begin(
@@ -335,20 +296,3 @@ def _unbroken(*steps: Callable[[], None]) -> bool:
             broken = True
             step()
     return broken
-
-
-def _hints(options: AgentOptions, cell: str) -> list[str]:
-    hints = []
-    if options.output and hasattr(builtins, options.output):
-        name = options.output
-        hints.append(
-            say("-o {name} hides Python's own {name}; del {name} brings it back.", name=name)
-        )
-    if line := asks_again(cell):
-        hints.append(
-            say(
-                "Line {line} begins with %%agent and goes out as text: a cell asks one question.",
-                line=line,
-            )
-        )
-    return hints
