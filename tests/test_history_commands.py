@@ -168,7 +168,7 @@ def fill(history: NotebookHistory, count: int) -> None:
     def add(store: object) -> None:
         database = store.database  # type: ignore[attr-defined]
         with store.changing():  # type: ignore[attr-defined]
-            (own,) = store.ids("main")  # type: ignore[attr-defined]
+            (own,) = store.ids.conversations("main")  # type: ignore[attr-defined]
             database.write(
                 "INSERT INTO turn SELECT i, ?, printf('%012x', i), 'c' || i, i, 1, 0, NULL, i, i,"
                 " 0, 1, 'complete', 0, NULL, NULL, 'm', NULL FROM (WITH RECURSIVE n(i) AS"

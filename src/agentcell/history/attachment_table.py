@@ -17,7 +17,7 @@ def tags(store: TurnStore) -> list[tuple[str, str]]:
     rows = store.database.read(
         "SELECT tag, fingerprint FROM attachment WHERE notebook = ? AND run IN ('', ?)"
         " ORDER BY rowid",
-        *(store.notebook_id(), store.run),
+        *(store.ids.notebook(), store.run),
     )
     return [(tag, fingerprint) for tag, fingerprint in rows]
 
@@ -26,7 +26,7 @@ def block(store: TurnStore, tag: str) -> MediaMessageBlock | None:
     """Return the attachment of that tag, None if its content is gone."""
     rows = store.database.read(
         "SELECT json FROM attachment WHERE notebook = ? AND run IN ('', ?) AND tag = ?",
-        *(store.notebook_id(), store.run, tag),
+        *(store.ids.notebook(), store.run, tag),
     )
     return block_from_record(json.loads(rows[0][0]), store.assets) if rows else None
 
@@ -34,7 +34,7 @@ def block(store: TurnStore, tag: str) -> MediaMessageBlock | None:
 def form(store: TurnStore, name: str, fingerprint: str) -> Form | None:
     """Return how an attachment went out last in a conversation, None if it never did."""
     found: list[tuple[int, str, str]] = []
-    for one in store.ids(name):
+    for one in store.ids.conversations(name):
         found += store.database.read(
             "SELECT seq, detail, pdf_as FROM attached JOIN turn ON seq = turn"
             " WHERE fingerprint = ? AND conversation = ? AND state = 0 AND detail IS NOT NULL"
@@ -50,7 +50,7 @@ def form(store: TurnStore, name: str, fingerprint: str) -> Form | None:
 def forgotten(store: TurnStore) -> frozenset[str]:
     """Return the fingerprints of attachments that must not go out again."""
     statement = "SELECT fingerprint FROM forgotten WHERE notebook = ?"
-    return frozenset(one for (one,) in store.database.read(statement, store.notebook_id()))
+    return frozenset(one for (one,) in store.database.read(statement, store.ids.notebook()))
 
 
 def set_forgotten(store: TurnStore, fingerprint: str, *, is_forgotten: bool) -> None:
@@ -58,7 +58,7 @@ def set_forgotten(store: TurnStore, fingerprint: str, *, is_forgotten: bool) -> 
     if is_forgotten is (fingerprint in forgotten(store)):
         return
     with store.changing():
-        notebook = store.notebook_id(make=True)
+        notebook = store.ids.notebook(make=True)
         if is_forgotten:
             store.database.write("INSERT INTO forgotten VALUES (?, ?)", notebook, fingerprint)
         else:

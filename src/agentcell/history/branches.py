@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agentcell.errors import HistoryError
+from agentcell.history.conversation_ids import VISIBLE
 from agentcell.history.copying import copy_turn
 from agentcell.history.rows import Spot
 from agentcell.history.schema import IN_FORCE, REPLACED, UNDONE
-from agentcell.history.store import VISIBLE, Change, TurnStore
+from agentcell.history.store import Change, TurnStore
 from agentcell.history.turns import Turn
 
 
@@ -50,7 +51,7 @@ def undo(store: TurnStore, name: str | None = None) -> Change:
         found = [
             (*row, one)
             for one in (store.names() if name is None else (name,))
-            for conversation in store.ids(one)
+            for conversation in store.ids.conversations(one)
             for row in store.database.read(
                 "SELECT changed, seq, place, part FROM turn INDEXED BY turn_changed"
                 " WHERE conversation = ? AND state = 0 ORDER BY changed DESC LIMIT 1",
@@ -86,7 +87,7 @@ def versions(store: TurnStore, turn_id: str) -> list[Turn]:
     rows = store.database.read(
         "SELECT seq FROM turn WHERE cell = ? AND part = ? AND state <> 0"
         f" AND conversation IN ({VISIBLE}) ORDER BY seq",
-        *(cell, part, store.notebook_id(), store.run),
+        *(cell, part, store.ids.notebook(), store.run),
     )
     return store.bodies.load([number for (number,) in rows])
 
@@ -110,7 +111,7 @@ def restore(store: TurnStore, turn_id: str) -> Change:
             write(
                 "UPDATE turn SET state = ?, replaced_by = ? WHERE cell = ? AND part = ?"
                 f" AND state = 0 AND conversation IN ({VISIBLE})",
-                *(REPLACED, number, cell, part, store.notebook_id(), store.run),
+                *(REPLACED, number, cell, part, store.ids.notebook(), store.run),
             )
         write(
             "UPDATE turn SET state = 0, replaced_by = NULL, changed = ?, again = 1 WHERE seq = ?",
@@ -141,7 +142,7 @@ def forget(store: TurnStore, turn_id: str) -> Turn:
             f"SELECT seq FROM turn WHERE {same} AND conversation IN"
             " (SELECT id FROM conversation WHERE notebook = ?)",
             *((turn_id,) if cell is None else (turn_id, cell, part)),
-            store.notebook_id(),
+            store.ids.notebook(),
         )
         numbers = [one for (one,) in rows]
         _delete(store, numbers)
@@ -154,10 +155,10 @@ def reset(store: TurnStore) -> None:
     with store.changing():
         rows = store.database.read(
             f"SELECT seq FROM turn WHERE conversation IN ({VISIBLE})",
-            *(store.notebook_id(), store.run),
+            *(store.ids.notebook(), store.run),
         )
         _delete(store, [number for (number,) in rows])
-        notebook = store.notebook_id()
+        notebook = store.ids.notebook()
         store.database.write("DELETE FROM forgotten WHERE notebook = ?", notebook)
         store.database.write(
             "DELETE FROM attachment WHERE notebook = ? AND run IN ('', ?)", notebook, store.run
@@ -175,7 +176,7 @@ def former_runs(store: TurnStore) -> list[FormerRun]:
         " AND NOT EXISTS (SELECT 1 FROM turn own WHERE own.id = t.id"
         f" AND own.conversation IN ({VISIBLE}))"
         " GROUP BY r.id ORDER BY r.began, min(t.seq)",
-        *(store.notebook_id(), store.run) * 2,
+        *(store.ids.notebook(), store.run) * 2,
     )
     runs: list[FormerRun] = []
     for identity, began, count, first in rows:
@@ -208,12 +209,12 @@ def restore_run(store: TurnStore, name: str) -> FormerRun:
         raise _nothing_called(name, runs)
     run, write = found[0], store.database.write
     with store.changing():
-        notebook = store.notebook_id()
+        notebook = store.ids.notebook()
         rows = store.database.read(
             "SELECT id, name FROM conversation WHERE notebook = ? AND run = ?", notebook, run.id
         )
         for former, conversation in rows:
-            own = store.id_of(conversation, None, make=True)
+            own = store.ids.conversation(conversation, None, make=True)
             turns = store.database.read(
                 "SELECT seq, place FROM turn WHERE conversation = ? AND state = 0"
                 f" AND id NOT IN (SELECT id FROM turn WHERE conversation IN ({VISIBLE}))"
@@ -254,7 +255,7 @@ def is_turn(store: TurnStore, turn_id: str) -> bool:
 def _found(store: TurnStore, turn_id: str) -> tuple[int, str | None, int, int]:
     rows = store.database.read(
         f"SELECT seq, cell, part, state FROM turn WHERE id = ? AND conversation IN ({VISIBLE})",
-        *(turn_id, store.notebook_id(), store.run),
+        *(turn_id, store.ids.notebook(), store.run),
     )
     if not rows:
         raise HistoryError(

@@ -8,9 +8,10 @@ from dataclasses import replace
 from decimal import Decimal
 
 from agentcell.errors import HistoryError
+from agentcell.history.conversation_ids import VISIBLE
 from agentcell.history.notebook import NotebookHistory
 from agentcell.history.panel_cells import new_panel_cell
-from agentcell.history.store import VISIBLE, TurnStore
+from agentcell.history.store import TurnStore
 
 _NUMBERED = re.compile(r"(.*?)-(\d{1,6})")
 
@@ -80,7 +81,7 @@ def conversation_of(history: NotebookHistory, turn_id: str) -> str | None:
         rows = store.database.read(
             "SELECT c.name FROM turn JOIN conversation c ON c.id = turn.conversation"
             f" WHERE turn.id = ? AND state = 0 AND conversation IN ({VISIBLE}) LIMIT 1",
-            *(turn_id, store.notebook_id(), store.run),
+            *(turn_id, store.ids.notebook(), store.run),
         )
         return str(rows[0][0]) if rows else None
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from agentcell.history.conversation_ids import VISIBLE
 from agentcell.history.notebook import NotebookHistory
 from agentcell.history.rows import END, START, last_rows, stale_flags
 from agentcell.history.schema import IN_FORCE, UNDONE
-from agentcell.history.store import VISIBLE, TurnStore
+from agentcell.history.store import TurnStore
 from agentcell.history.turns import Turn
 
 State: TypeAlias = Literal["in force", "replaced", "taken back"]
@@ -147,7 +148,7 @@ def _pieces(some: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def _in_force(store: TurnStore, name: str) -> Iterator[Entry]:
-    ids = store.ids(name)
+    ids = store.ids.conversations(name)
     rows = last_rows(store.database, ids, START, END, -1)
     flags = stale_flags(store.database, ids, rows)
     for number, (row, stale) in enumerate(zip(rows, flags, strict=True), start=1):
@@ -159,7 +160,7 @@ def _gone(store: TurnStore, name: str | None) -> Iterator[Entry]:
         "SELECT t.seq, t.id, t.state, c.name FROM turn t JOIN conversation c"
         f" ON c.id = t.conversation WHERE t.conversation IN ({VISIBLE}) AND t.state <> {IN_FORCE}"
         " AND (? IS NULL OR c.name = ?)",
-        *(store.notebook_id(), store.run, name, name),
+        *(store.ids.notebook(), store.run, name, name),
     )
     for seq, turn, state, conversation in rows:
         was: State = "taken back" if state == UNDONE else "replaced"

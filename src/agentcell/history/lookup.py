@@ -72,7 +72,7 @@ def stale_ones(history: NotebookHistory, name: str, *, last: int) -> dict[str, b
     """
 
     def find(store: TurnStore) -> dict[str, bool]:
-        ids = store.ids(name)
+        ids = store.ids.conversations(name)
         rows = last_rows(store.database, ids, (0, 0), END, last)
         flags = stale_flags(store.database, ids, rows)
         return {row.id: flag for row, flag in zip(rows, flags, strict=True)}
@@ -97,7 +97,7 @@ def at_number(history: NotebookHistory, name: str, number: int) -> Found | None:
         return None
 
     def find(store: TurnStore) -> Turn:
-        ids = store.ids(name)
+        ids = store.ids.conversations(name)
         row = last_rows(store.database, ids, (0, 0), END, back)[0]
         (stale,) = stale_flags(store.database, ids, [row])
         return replace(store.bodies.load([row.number])[0], stale=stale)
@@ -182,7 +182,7 @@ def names_of_gone(history: NotebookHistory) -> list[str]:
         rows = store.database.read(
             f"SELECT DISTINCT c.name FROM turn t JOIN conversation c ON c.id = t.conversation"
             f" WHERE t.{_OWN} AND t.state <> {IN_FORCE} ORDER BY c.id",
-            *(store.notebook_id(), store.run),
+            *(store.ids.notebook(), store.run),
         )
         return [name for (name,) in rows]
 
@@ -197,14 +197,14 @@ def is_known(history: NotebookHistory) -> bool:
     history
         The notebook's.
     """
-    return history.work(lambda store: bool(store.notebook_id()))
+    return history.work(lambda store: bool(store.ids.notebook()))
 
 
 def _found(store: TurnStore, condition: str, *values: object) -> list[Found]:
     rows = store.database.read(
         "SELECT t.seq, t.state, c.name FROM turn t JOIN conversation c ON c.id = t.conversation"
         f" WHERE t.{_OWN} AND {condition}",
-        *(store.notebook_id(), store.run, *values),
+        *(store.ids.notebook(), store.run, *values),
     )
     turns = store.bodies.load([number for number, _, _ in rows])
     return [

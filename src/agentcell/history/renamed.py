@@ -35,14 +35,14 @@ def find_former_name(store: TurnStore, folder: Path) -> None:
     folder
         Where the notebooks are.
     """
-    if store.notebook_id():
+    if store.ids.notebook():
         return
     others = store.database.read("SELECT id, name FROM notebook")
     ids = cell_ids(folder / store.notebook) if others else frozenset()
     if not ids:
         return
     with store.changing():
-        if store.notebook_id():
+        if store.ids.notebook():
             return
         best, former = max((_shared(store.database, one, ids), one) for one, _ in others)
         if not best:
@@ -70,7 +70,7 @@ def set_aside_another_s(store: TurnStore, folder: Path) -> None:
         return
     if not cells or any(cell.encode() in content for cell in cells):
         return
-    run, notebook = uuid.uuid4().hex, store.notebook_id()
+    run, notebook = uuid.uuid4().hex, store.ids.notebook()
     with store.changing():
         write = store.database.write
         began = store.database.read(
@@ -81,14 +81,14 @@ def set_aside_another_s(store: TurnStore, folder: Path) -> None:
         write("INSERT INTO run VALUES (?, ?, ?)", notebook, run, began)
         for table in ("conversation", "attachment"):
             write(f"UPDATE {table} SET run = ? WHERE notebook = ? AND run = ''", run, notebook)
-    store.forget_names()
+    store.ids.forget()
 
 
 def _asking_cells(store: TurnStore, until: float) -> list[str]:
     """Return some of the cells whose turns are in force, and ended before a time."""
     found: list[str] = []
     rows = store.database.read(
-        "SELECT id FROM conversation WHERE notebook = ? AND run = ''", store.notebook_id()
+        "SELECT id FROM conversation WHERE notebook = ? AND run = ''", store.ids.notebook()
     )
     for (conversation,) in rows:
         for order in ("", "DESC"):
@@ -120,7 +120,7 @@ def _shared(database: Database, notebook: int, ids: frozenset[str]) -> int:
 
 def _copy(store: TurnStore, former: int, ids: frozenset[str]) -> None:
     read, write = store.database.read, store.database.write
-    own = store.notebook_id(make=True)
+    own = store.ids.notebook(make=True)
     rows = read(
         "SELECT t.seq, t.cell, c.name, t.place FROM turn t JOIN conversation c"
         " ON c.id = t.conversation WHERE c.notebook = ? AND c.run = '' AND t.state = 0"
@@ -130,7 +130,7 @@ def _copy(store: TurnStore, former: int, ids: frozenset[str]) -> None:
     for number, cell, name, place in rows:
         if cell not in ids:
             continue
-        copy_turn(store, number, store.id_of(name, cell, make=True), place)
+        copy_turn(store, number, store.ids.conversation(name, cell, make=True), place)
     write(
         "INSERT INTO attachment SELECT ?, run, tag, fingerprint, json FROM attachment"
         " WHERE notebook = ? AND run = ''",

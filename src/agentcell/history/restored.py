@@ -165,7 +165,7 @@ def _in_force(store: TurnStore) -> set[tuple[str, int]]:
     rows = store.database.read(
         "SELECT cell, part FROM turn WHERE state = 0 AND cell IS NOT NULL AND conversation IN"
         " (SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?))",
-        *(store.notebook_id(), store.run),
+        *(store.ids.notebook(), store.run),
     )
     return {(cell, part) for cell, part in rows}
 
@@ -191,6 +191,6 @@ def _reserve(store: TurnStore, turn: Turn, gone: Iterable[SavedAttachment]) -> N
             }
             store.database.write(
                 "INSERT OR IGNORE INTO attachment VALUES (?, ?, ?, ?, ?)",
-                *(store.notebook_id(), store.run_of(turn.cell_id), one.tag, one.digest),
+                *(store.ids.notebook(), store.ids.run_of(turn.cell_id), one.tag, one.digest),
                 as_json(record),
             )

@@ -56,7 +56,7 @@ def put_spent(history: NotebookHistory, turn_id: str, cost: Spent) -> None:
         with store.changing():
             store.database.write(
                 "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?)",
-                *(store.notebook_id(make=True), turn_id, pico, int(not cost.unknown)),
+                *(store.ids.notebook(make=True), turn_id, pico, int(not cost.unknown)),
             )
 
     history.work(task, make=True, quiet=True)  # the turn itself comes next
@@ -77,7 +77,7 @@ def total_spent(history: NotebookHistory) -> Spent:
         ((high, low, unknown),) = store.database.read(
             f"SELECT sum(pico / {billion}), sum(pico % {billion}), sum(known = 0)"
             " FROM spent WHERE notebook = ?",
-            store.notebook_id(),
+            store.ids.notebook(),
         )
         pico = (high or 0) * billion + (low or 0)
         return Spent(usd=Decimal(pico) / _PICO, unknown=unknown or 0)

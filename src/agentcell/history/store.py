@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from agentcell.adapters.events import Usage
 from agentcell.history.bodies import Bodies, JsonBodies, ObjectBodies
+from agentcell.history.conversation_ids import VISIBLE, ConversationIds
 from agentcell.history.database import Database
 from agentcell.history.kept_assets import KeptAssets
 from agentcell.history.past import MOST_TURNS, Past, first_to_go
@@ -31,11 +32,6 @@ from agentcell.messages import MediaMessageBlock, media_blocks
 
 MOST_MARKS = 1_000
 """As many later turns a change tells of: the next ones."""
-
-_COUNTED_CELL = "vscode-notebook-cell:"
-
-VISIBLE = "SELECT id FROM conversation WHERE notebook = ? AND run IN ('', ?)"
-"""The conversations of a notebook (its number) that one life of the kernel (its name) sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +87,10 @@ class TurnStore:
         self.assets = assets
         self.notebook = notebook
         self.run = run
-        self.cells_last = cells_last
+        self.ids = ConversationIds(database, notebook=notebook, run=run, cells_last=cells_last)
         self.bodies: Bodies = (
             ObjectBodies() if database.file is None else JsonBodies(database, assets, missing)
         )
-        self._notebook_id: int | None = None
-        self._ids: dict[tuple[str, str], int] = {}
 
     def __repr__(self) -> str:
         return f"TurnStore({self.notebook[-80:]!r}, {self.database!r})"
@@ -127,8 +121,8 @@ class TurnStore:
         """
         if fresh:
             return Past(follows=self._count())
-        ids = self.ids(name)
-        place = self._place(self.id_of(name, cell_id), cell_id)
+        ids = self.ids.conversations(name)
+        place = self._place(self.ids.conversation(name, cell_id), cell_id)
         end = END if place is None else (place, part)
         start = fresh_start(self.database, ids, end)
         rows = last_rows(self.database, ids, start, end, most + 1 if most > 0 else -1)
@@ -151,7 +145,7 @@ class TurnStore:
         last
             How many, from the end; 0 is all.
         """
-        ids = self.ids(name)
+        ids = self.ids.conversations(name)
         rows = last_rows(self.database, ids, START, END, last or -1)
         flags = stale_flags(self.database, ids, rows)
         turns = self.bodies.load([row.number for row in rows])
@@ -162,7 +156,7 @@ class TurnStore:
 
     def stale(self, name: str) -> list[str]:
         """Return the ids of a conversation's stale turns, oldest first."""
-        ids = self.ids(name)
+        ids = self.ids.conversations(name)
         rows = last_rows(self.database, ids, START, END, -1)
         flags = stale_flags(self.database, ids, rows)
         return [row.id for row, flag in zip(rows, flags, strict=True) if flag]
@@ -170,7 +164,7 @@ class TurnStore:
     def count(self, name: str) -> int:
         """Return how many turns a conversation has."""
         counted = "SELECT count(*) FROM turn WHERE conversation = ? AND state = 0"
-        return sum(self.database.read(counted, one)[0][0] for one in self.ids(name))
+        return sum(self.database.read(counted, one)[0][0] for one in self.ids.conversations(name))
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the conversations with turns, by their first turns."""
@@ -178,7 +172,7 @@ class TurnStore:
             "SELECT name, (SELECT min(place) FROM turn WHERE conversation = c.id AND state = 0)"
             " AS first FROM conversation c"
             " WHERE notebook = ? AND run IN ('', ?) AND first IS NOT NULL ORDER BY first",
-            *(self.notebook_id(), self.run),
+            *(self.ids.notebook(), self.run),
         )
         return tuple(dict.fromkeys(name for name, _ in rows))
 
@@ -199,7 +193,7 @@ class TurnStore:
         rows = self.database.read(
             "SELECT model, usage FROM turn WHERE usage IS NOT NULL"
             f" AND conversation IN ({VISIBLE}) {condition}",
-            *(self.notebook_id(), self.run),
+            *(self.ids.notebook(), self.run),
         )
         return [(model, known(Usage, json.loads(usage))) for model, usage in rows]
 
@@ -220,7 +214,7 @@ class TurnStore:
             if self._numbered(turn.id):
                 return Change()
             number = self.next_change()
-            conversation = self.id_of(name, turn.cell_id, make=True)
+            conversation = self.ids.conversation(name, turn.cell_id, make=True)
             place = self._place(conversation, turn.cell_id) or number
             if turn.cell_id is not None:
                 self._replace(turn, number)
@@ -233,7 +227,7 @@ class TurnStore:
 
     def marks(self, name: str, after: Spot) -> dict[str, bool]:
         """Return which of the turns after a place are stale, by their ids."""
-        ids = self.ids(name)
+        ids = self.ids.conversations(name)
         rows = next_rows(self.database, ids, after, MOST_MARKS)
         flags = stale_flags(self.database, ids, rows)
         return {row.id: flag for row, flag in zip(rows, flags, strict=True)}
@@ -245,71 +239,13 @@ class TurnStore:
             with self.database.transaction():
                 yield
         except BaseException:
-            self.forget_names()
+            self.ids.forget()
             raise
-
-    def forget_names(self) -> None:
-        """Look up the numbers of the notebook and its conversations anew."""
-        self._ids.clear()
-        self._notebook_id = None
 
     def next_change(self) -> int:
         """Return the number of a change that begins."""
         self.database.write("UPDATE counter SET value = value + 1 WHERE name = 'changes'")
         return self._count()
-
-    # -- names ------------------------------------------------------------------------------
-
-    def notebook_id(self, *, make: bool = False) -> int:
-        """Return the notebook's number; 0 if it has none yet and none is to be made."""
-        if self._notebook_id is None:
-            find = "SELECT id FROM notebook WHERE name = ?"
-            rows = self.database.read(find, self.notebook)
-            if not rows and make:
-                self.database.write("INSERT INTO notebook (name) VALUES (?)", self.notebook)
-                rows = self.database.read(find, self.notebook)
-            self._notebook_id = rows[0][0] if rows else None
-        return self._notebook_id or 0
-
-    def ids(self, name: str) -> list[int]:
-        """Return the numbers of a conversation's rows."""
-        found = (self._conversation(name, run, make=False) for run in ("", self.run))
-        return [one for one in found if one]
-
-    def id_of(self, name: str, cell_id: str | None, *, make: bool = False) -> int:
-        """Return the number of the row for turns of that cell; 0 if there is none."""
-        return self._conversation(name, self.run_of(cell_id), make=make)
-
-    def run_of(self, cell_id: str | None) -> str:
-        """Return the life of the kernel that a turn of that cell belongs to; "" for all of them.
-
-        VS Code counts its cells anew each time it opens a notebook.
-        """
-        if cell_id is None or not self.cells_last or cell_id.startswith(_COUNTED_CELL):
-            return self.run
-        return ""
-
-    def _conversation(self, name: str, run: str, *, make: bool) -> int:
-        known_id = self._ids.get((name, run))
-        if known_id:
-            return known_id
-        notebook = self.notebook_id(make=make)
-        find = "SELECT id FROM conversation WHERE notebook = ? AND name = ? AND run = ?"
-        rows = self.database.read(find, notebook, name, run)
-        if not rows and make:
-            self.database.write(
-                "INSERT INTO conversation (notebook, name, run) VALUES (?, ?, ?)",
-                *(notebook, name, run),
-            )
-            if run:
-                self.database.write(
-                    "INSERT OR IGNORE INTO run VALUES (?, ?, ?)", notebook, run, time.time()
-                )
-            rows = self.database.read(find, notebook, name, run)
-        if not rows:
-            return 0
-        self._ids[name, run] = found = int(rows[0][0])
-        return found
 
     # -- one turn ---------------------------------------------------------------------------
 
@@ -329,7 +265,7 @@ class TurnStore:
     def _numbered(self, turn_id: str, condition: str = "") -> list[int]:
         rows = self.database.read(
             f"SELECT seq FROM turn WHERE id = ? AND conversation IN ({VISIBLE}) {condition}",
-            *(turn_id, self.notebook_id(), self.run),
+            *(turn_id, self.ids.notebook(), self.run),
         )
         return [number for (number,) in rows]
 
@@ -337,7 +273,7 @@ class TurnStore:
         self.database.write(
             f"UPDATE turn SET state = {REPLACED}, replaced_by = ? WHERE cell = ?"
             f" AND conversation IN ({VISIBLE}) AND state = 0 AND (part = ? OR ? = 1)",
-            *(number, turn.cell_id, self.notebook_id(), self.run, turn.part, turn.part),
+            *(number, turn.cell_id, self.ids.notebook(), self.run, turn.part, turn.part),
         )
 
     def _insert(self, turn: Turn, conversation: int, number: int, place: int) -> None:
@@ -357,7 +293,7 @@ class TurnStore:
         blocks: Mapping[str, MediaMessageBlock],
         others: Iterable[str],
     ) -> None:
-        run = self.run_of(turn.cell_id)
+        run = self.ids.run_of(turn.cell_id)
         forms = turn.forms if turn.is_sent_again else {}
         for fingerprint in dict.fromkeys((*blocks, *turn.forms, *others)):
             form = forms.get(fingerprint)
@@ -370,6 +306,6 @@ class TurnStore:
             self.assets.put(block.asset)  # a cleaning may have come between
             self.database.write(
                 "INSERT OR IGNORE INTO attachment VALUES (?, ?, ?, ?, ?)",
-                *(self.notebook_id(), run, block.tag, fingerprint),
+                *(self.ids.notebook(), run, block.tag, fingerprint),
                 as_json(block_record(block)),
             )
