@@ -56,7 +56,7 @@ class AgentMagics(Settings):
         ("auto", "high", "original"),
         None,
         allow_none=True,
-        help="Scale large images down when they first go out (auto, high), or not (--detail).",
+        help="How closely new images are looked at: scaled down (auto, high), or not (--detail).",
     ).tag(config=True)
     pdf_as = Enum(
         ("pdf", "images", "text"),
@@ -124,7 +124,6 @@ class AgentMagics(Settings):
 
     default_values: ClassVar[dict[str, Any]] = {
         "system": "",
-        "detail": "original",
         "pdf_as": "pdf",
         "history": "notebook",
         "image_tools": "off",

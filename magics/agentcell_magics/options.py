@@ -147,7 +147,8 @@ AGENT_OPTIONS = (
         kind="choice",
         value="LEVEL",
         choices=("auto", "high", "original"),
-        help="scale this cell's large images down (auto, high), or not (original, at first)",
+        help="how closely this cell's images are looked at: large ones scaled down (auto, high), or"
+        " not (original)",
     ),
     Option(
         flags=("--pdf-as",),
@@ -203,7 +204,7 @@ VIEW_OPTIONS = (
         kind="choice",
         value="LEVEL",
         choices=("auto", "high", "original"),
-        help="how many pixels the model gets",
+        help="how closely the model looks: up to 1568 pixels (auto), up to 2048 (high), or all",
     ),
     Option(
         flags=("--as",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,8 @@ class ViewImageMagics(Magics):
             )
         else:
             asset = _from_place(place, values, self.session.access)
-        asset = at_detail(asset, options.get("detail", "auto"))
+        chosen = options.get("detail", "")
+        asset = replace(at_detail(asset, chosen or "auto"), detail=chosen)
         name, label = options.get("name"), options.get("label")
         known = [b for b in self.session.attachments if b.fingerprint == asset.fingerprint()]
         if known and name is None and label is None:

@@ -57,7 +57,8 @@ def encode(request: Request, *, files_at: str) -> dict[str, Any]:
         body["tools"] = _tools(request.tools)
     if mode := _calling(settings.tool_choice, request.tools, asked):
         body["toolConfig"] = {"functionCallingConfig": mode}
-    if config := generation_config(settings, asked):
+    details = [media.detail for turn in request.turns for media in turn.media]
+    if config := generation_config(settings, asked, details):
         body["generationConfig"] = config
     return body
 

@@ -7,7 +7,7 @@ media resolution), read 2026-11-29.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentcell.adapters.settings import Asked, Settings
@@ -46,8 +46,19 @@ def instead_of(model: str) -> dict[str, str]:
     return {"temperature": fix, "top_p": fix}
 
 
-def generation_config(settings: Settings, asked: Asked) -> dict[str, Any]:
-    """Return ``generationConfig``; empty if nothing is set."""
+def generation_config(
+    settings: Settings, asked: Asked, details: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return ``generationConfig``; empty if nothing is set.
+
+    Parameters
+    ----------
+    settings, asked
+        What is set, and for whom.
+    details
+        How closely single images are to be looked at. Models of Gemini 2.5 and before look at all
+        of a request in one way: as closely as at the one that is to be seen best.
+    """
     if settings.seed is not None and not -_MOST_SEED <= settings.seed < _MOST_SEED:
         asked.refuse(
             f"seed is {settings.seed}; a whole number of at most 32 bits was expected.",
@@ -72,6 +83,8 @@ def generation_config(settings: Settings, asked: Asked) -> dict[str, Any]:
                 f"{asked.name} sees no image in its original size.", "set detail to high, or auto."
             )
         config["mediaResolution"] = f"MEDIA_RESOLUTION_{_RESOLUTIONS[settings.detail]}"
+    if is_older(asked.model) and {"high", "original"} & set(details):
+        config["mediaResolution"] = f"MEDIA_RESOLUTION_{_RESOLUTIONS['high']}"
     return config
 
 

@@ -181,7 +181,7 @@ class Model:
         self,
         messages: list[Message],
         *,
-        detail: str = "original",
+        detail: str = "",
         pdf_as: str = "pdf",
         forms: Mapping[str, Form] | None = None,
     ) -> Outgoing:
@@ -192,7 +192,8 @@ class Model:
         messages
             As they were said; they stay as they are.
         detail
-            ``auto`` and ``high`` scale large images down, ``original`` leaves them.
+            ``auto`` and ``high`` scale large images down, ``original`` leaves them; a service that
+            can be told how closely to look is told it. Empty: nobody chose.
         pdf_as
             ``pdf``, ``images`` (one for each page) or ``text``.
         forms

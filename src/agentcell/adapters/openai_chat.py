@@ -8,7 +8,6 @@ Shapes as in the openai SDK 3.57 and its guides, read 2026-11-29.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, assert_never
 
 from agentcell.adapters.capabilities import ModelCapabilities
@@ -17,6 +16,7 @@ from agentcell.adapters.data_url import media_url
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.openai_chat_decoder import ChatDecoder
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
+from agentcell.adapters.openai_detail import knows_original, without_original
 from agentcell.adapters.openai_models import sampling_instead, stop_instead
 from agentcell.adapters.parts import Media, Part, Text, Turn
 from agentcell.adapters.request import Request, Tool, read_request
@@ -85,12 +85,13 @@ def encode(request: Request, *, for_openai: bool = True, name: str = "") -> dict
     name
         The model's, for the messages of errors.
     """
+    if not for_openai or not knows_original(request.model):  # vLLM refuses the newer word
+        request = without_original(request)
     settings = request.settings
     detail = settings.detail
-    turns = request.turns if for_openai else map(_with_older_detail, request.turns)
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [_message(turn, detail, for_openai=for_openai) for turn in turns],
+        "messages": [_message(turn, detail, for_openai=for_openai) for turn in request.turns],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -116,19 +117,6 @@ def encode(request: Request, *, for_openai: bool = True, name: str = "") -> dict
     }
     body.update((key, value) for key, value in values.items() if value is not None)
     return body
-
-
-def _with_older_detail(turn: Turn) -> Turn:
-    """Return `turn` for a server that refuses ``original``, as vLLM does."""
-    if all(media.detail != "original" for media in turn.media):
-        return turn
-    parts = (
-        replace(part, detail="high")
-        if isinstance(part, Media) and part.detail == "original"
-        else part
-        for part in turn.parts
-    )
-    return replace(turn, parts=tuple(parts))
 
 
 def _message(turn: Turn, detail: str, *, for_openai: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from agentcell.adapters.content import arguments_text
 from agentcell.adapters.data_url import media_url
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.openai_client import IMAGE_TYPES, OpenAIProtocolModel, is_openai
+from agentcell.adapters.openai_detail import knows_original, without_original
 from agentcell.adapters.openai_models import sampling_instead, stop_instead, thinks
 from agentcell.adapters.openai_responses_decoder import OPAQUE, SEPARATOR, ResponsesDecoder
 from agentcell.adapters.parts import Media, Part, Text, Turn
@@ -83,6 +84,8 @@ def encode(request: Request, *, for_openai: bool = True) -> dict[str, Any]:
         Whether it goes to OpenAI itself, which pads its events unless asked not to, and takes an
         earlier answer as a text.
     """
+    if for_openai and not knows_original(request.model):
+        request = without_original(request)
     settings = request.settings
     items = [item for turn in request.turns for item in _items(turn, settings.detail)]
     if not for_openai:

@@ -44,7 +44,7 @@ def outgoing(
     messages: list[Message],
     limits: MediaLimits,
     *,
-    detail: str = "original",
+    detail: str = "",
     pdf_as: str = "pdf",
     forms: Mapping[str, Form] | None = None,
 ) -> Outgoing:
@@ -62,7 +62,7 @@ def outgoing(
     """
     assets = [block.asset for block in media_blocks(messages)]
     prepared = prepare(assets, limits, detail=detail, pdf_as=pdf_as, forms=forms)
-    if all(each.assets == (each.original,) and not each.notes for each in prepared):
+    if all(_is_untouched(each) for each in prepared):
         return Outgoing(messages=messages)
     queue = iter(prepared)
     changed = [
@@ -74,6 +74,11 @@ def outgoing(
     notes_of = {each.original.fingerprint(): each.notes for each in prepared if each.notes}
     notes = dict.fromkeys(note for notes in notes_of.values() for note in notes)
     return Outgoing(messages=changed, notes=tuple(notes), notes_of=notes_of)
+
+
+def _is_untouched(ready: Prepared) -> bool:
+    """Whether it goes out as it was attached: the very asset, for equal ones may be seen closer."""
+    return len(ready.assets) == 1 and ready.assets[0] is ready.original and not ready.notes
 
 
 def _parts(block: Block, prepared: Iterator[Prepared]) -> Iterator[Block]:

@@ -123,7 +123,7 @@ class UploadsFiles(RemoteModel):
         self,
         messages: list[Message],
         *,
-        detail: str = "original",
+        detail: str = "",
         pdf_as: str = "pdf",
         forms: Mapping[str, Form] | None = None,
     ) -> Outgoing:

@@ -6,7 +6,7 @@ What already fits goes out untouched, byte for byte.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
@@ -26,11 +26,21 @@ square that OpenAI fits an image into. Both from the providers' pages on vision,
 """
 
 PAGE_SIDE = 1568
+_PAGE_SIDES = {"high": 2048, "original": 2048}
+"""Pixels of a page's longer side where its detail asks for more; a page itself has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """How one attachment is to go out; see `prepare`.
+
+    Parameters
+    ----------
+    detail
+        ``auto``, ``high`` or ``original``; empty where nobody chose: an image then goes as it is,
+        and its service looks at it as it usually does.
+    pdf_as
+        ``pdf``, ``images`` or ``text``.
 
     Raises
     ------
@@ -38,11 +48,11 @@ class Form:
         If `detail` or `pdf_as` is none of their choices.
     """
 
-    detail: str = "original"
+    detail: str = ""
     pdf_as: str = "pdf"
 
     def __post_init__(self) -> None:
-        if self.detail not in DETAIL_SIDES:
+        if self.detail and self.detail not in DETAIL_SIDES:
             raise AttachmentError(
                 f"The detail is {self.detail!r}; auto, high or original was expected.",
                 fix="use --detail auto.",
@@ -90,14 +100,14 @@ def at_detail(asset: ImageAsset, detail: str = "auto") -> ImageAsset:
     asset
         An image of any source; an address or file id has no size that is known, and stays.
     detail
-        ``auto`` (up to 1568 px), ``high`` (up to 2048 px) or ``original`` (untouched).
+        ``auto`` (up to 1568 px), ``high`` (up to 2048 px), ``original`` or empty (untouched).
 
     Raises
     ------
     AttachmentError
-        If `detail` is none of the three, or the image cannot be scaled.
+        If `detail` is something else, or the image cannot be scaled.
     """
-    side = DETAIL_SIDES[Form(detail=detail).detail]
+    side = DETAIL_SIDES.get(Form(detail=detail).detail)
     longest = max(asset.width or 0, asset.height or 0)
     if side is None or longest <= side or asset.mime_type == "image/svg+xml":
         return asset
@@ -110,7 +120,7 @@ def prepare(
     assets: Sequence[MediaAsset],
     limits: MediaLimits,
     *,
-    detail: str = "original",
+    detail: str = "",
     pdf_as: str = "pdf",
     forms: Mapping[str, Form] | None = None,
 ) -> list[Prepared]:
@@ -123,11 +133,13 @@ def prepare(
     limits
         What the provider takes; see `agentcell.assets.limits`.
     detail
-        For images, as for `at_detail`.
+        For images, and for pages that go as images, as for `at_detail`. What is chosen stands in
+        their `detail` too, for services that can be told how closely to look.
     pdf_as
         How PDFs go out: ``pdf``, ``images`` (one for each page) or ``text``.
     forms
-        For some, by their fingerprints, another detail and another form of PDFs.
+        For some, by their fingerprints, another detail and another form of PDFs. An image that
+        has a `detail` of its own keeps it.
 
     Raises
     ------
@@ -147,9 +159,9 @@ def prepare(
     if limits.many_images is not None and count > limits.many_images:
         side = limits.many_images_side
     prepared = [
-        _pdf(asset, limits, side, form.pdf_as)
+        _pdf(asset, limits, side, form)
         if isinstance(asset, PdfAsset)
-        else _image(asset, limits, side, form.detail)
+        else _image(asset, limits, side, asset.detail or form.detail)
         if isinstance(asset, ImageAsset)
         else Prepared(original=asset, assets=(asset,))
         for form, asset in formed
@@ -166,7 +178,9 @@ def _image_count(asset: MediaAsset, pdf_as: str) -> int:
 
 def _image(asset: ImageAsset, limits: MediaLimits, side: int | None, detail: str) -> Prepared:
     if asset.source_kind in {"url", "file_id"}:
-        return Prepared(original=asset, assets=(asset,))
+        note = f"{_name(asset)} is not scaled (detail {detail}): its content is not here."
+        notes = [note] if DETAIL_SIDES.get(detail) else []
+        return Prepared(original=asset, assets=(_looked_at(asset, detail),), notes=tuple(notes))
     image = at_detail(asset, detail)
     notes = list(image.notes[len(asset.notes) :])
     reasons = _reasons(image, limits, side)
@@ -181,7 +195,12 @@ def _image(asset: ImageAsset, limits: MediaLimits, side: int | None, detail: str
             ),
         )
         notes.append(_note(before, image, reasons))
-    return Prepared(original=asset, assets=(image,), notes=tuple(notes))
+    return Prepared(original=asset, assets=(_looked_at(image, detail),), notes=tuple(notes))
+
+
+def _looked_at(image: ImageAsset, detail: str) -> ImageAsset:
+    """Return `image` with the detail that was chosen for it; with its own where none was."""
+    return image if detail in {"", image.detail} else replace(image, detail=detail)
 
 
 def _reasons(asset: ImageAsset, limits: MediaLimits, side: int | None) -> list[str]:
@@ -214,7 +233,8 @@ def _note(before: ImageAsset, after: ImageAsset, reasons: list[str]) -> str:
     return f"{_name(before)} is sent {how}, because {' and '.join(reasons)}."
 
 
-def _pdf(asset: PdfAsset, limits: MediaLimits, side: int | None, pdf_as: str) -> Prepared:
+def _pdf(asset: PdfAsset, limits: MediaLimits, side: int | None, form: Form) -> Prepared:
+    pdf_as = form.pdf_as
     if asset.source_kind in {"url", "file_id"}:
         if pdf_as != "pdf":
             raise AttachmentError(
@@ -225,7 +245,7 @@ def _pdf(asset: PdfAsset, limits: MediaLimits, side: int | None, pdf_as: str) ->
     if pdf_as == "text":
         return _pdf_text(asset)
     if pdf_as == "images":
-        return _pdf_images(asset, limits, side)
+        return _pdf_images(asset, limits, side, form.detail)
     if not limits.pdf:
         raise _no_pdfs(asset, limits)
     if (asset.size_bytes or 0) > limits.pdf_bytes:
@@ -276,14 +296,17 @@ def _pdf_text(asset: PdfAsset) -> Prepared:
     return Prepared(original=asset, assets=(), text=shown, notes=tuple(notes))
 
 
-def _pdf_images(asset: PdfAsset, limits: MediaLimits, side: int | None) -> Prepared:
+def _pdf_images(asset: PdfAsset, limits: MediaLimits, side: int | None, detail: str) -> Prepared:
+    wanted = _PAGE_SIDES.get(detail, PAGE_SIDE)
     target = Target(
         types=limits.image_types & {"image/png", "image/jpeg"},
-        max_side=min(PAGE_SIDE, side or PAGE_SIDE),
+        max_side=min(wanted, side or wanted),
         max_bytes=limits.image_bytes,
     )
     count = asset.pages or 0
-    pages = tuple(page_image(asset, page, target) for page in range(1, count + 1))
+    pages = tuple(
+        _looked_at(page_image(asset, page, target), detail) for page in range(1, count + 1)
+    )
     what = f"{count} images, one for each page" if count > 1 else "an image of its page"
     return Prepared(original=asset, assets=pages, notes=(f"{_name(asset)} is sent as {what}.",))
 

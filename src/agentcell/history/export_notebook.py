@@ -120,7 +120,7 @@ class _Writer:
         forms = [turn.forms[b.fingerprint] for b in turn.attachments if b.fingerprint in turn.forms]
         details = {form.detail for form in forms}
         kinds = {form.pdf_as for form in forms}
-        if len(details) == 1 and details != {"original"}:
+        if len(details) == 1 and details != {""}:
             yield f"--detail {details.pop()}"
         if len(kinds) == 1 and kinds != {"pdf"}:
             yield f"--pdf-as {kinds.pop()}"

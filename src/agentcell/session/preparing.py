@@ -87,7 +87,8 @@ class Preparing(ImageTools):
             The conversation starts over with this turn.
         detail
             For this question's attachments: ``auto`` or ``high`` scales large images down,
-            ``original`` leaves them. None: as they went out before, at first ``original``.
+            ``original`` leaves them, and a service that can be told how closely to look is told
+            it. None: as they went out before; at first they go as they are, and nothing is told.
         pdf_as
             How this question's PDFs go out: ``pdf``, ``images`` or ``text``. None: as they went
             out before, at first ``pdf``.
@@ -151,7 +152,8 @@ class Preparing(ImageTools):
             sent=sent,
             mentions=mentions,
         )
-        question = replace(question, blocks=tuple(map(known.shared, question.blocks)))
+        viewed = [block.asset.detail for block in question.blocks]
+        question = replace(question, blocks=tuple(map(known.shared, map(_plain, question.blocks))))
         usual_rules = self.defaults.system if earlier.system is None else earlier.system
         rules = usual_rules if system is None else system
         taught = session_skills.skill_blocks(skills, known.tags)
@@ -168,8 +170,10 @@ class Preparing(ImageTools):
         before = self._forms_until_now(conversation, earlier, seen)
         usual = Form().chosen(self.defaults.detail, self.defaults.pdf_as).chosen(detail, pdf_as)
         forms = {
-            block.fingerprint: before.get(block.fingerprint, usual).chosen(detail, pdf_as)
-            for block in question.blocks
+            block.fingerprint: before.get(block.fingerprint, usual)
+            .chosen(viewed_at, None)
+            .chosen(detail, pdf_as)
+            for block, viewed_at in zip(question.blocks, viewed, strict=True)
         }
         going = asking.sent_to(chosen, messages, by_schema)
         ready, refusal = Outgoing(messages=going), None
@@ -307,3 +311,8 @@ class Preparing(ImageTools):
         if not isinstance(model, RecordingModel):
             return uuid.uuid4().hex[:12]
         return next(name for name in model.names(messages) if self.history.find(name) is None)
+
+
+def _plain(block: MediaMessageBlock) -> MediaMessageBlock:
+    """Return `block` without a detail of its own: its turn says how it goes."""
+    return replace(block, asset=replace(block.asset, detail="")) if block.asset.detail else block
