@@ -258,6 +258,25 @@ def test_only_declared_keys_travel_and_others_are_told() -> None:
     assert "why" not in second
 
 
+def test_a_missing_key_is_a_key_error_that_names_the_key_and_the_edge() -> None:
+    with pytest.raises(KeyError) as caught:
+        graph_of(LINE).build().invoke({})
+
+    assert isinstance(caught.value, FieldError)
+    assert str(caught.value).startswith("The edge entry → ")
+    assert "carries 'query', which the input lacks" in str(caught.value)
+
+
+def test_a_run_tells_of_a_node_by_its_name() -> None:
+    run = graph_of(LINE).build().invoke({"query": "?"})
+
+    name = run.nodes[1].name
+    assert run.nodes[name] is run.nodes[1]
+    assert list(run.nodes) == [run.nodes[0], *run.nodes[1:]]
+    with pytest.raises(KeyError, match="no node is named 'nobody'; there are "):
+        run.nodes["nobody"]
+
+
 def test_a_key_that_the_input_lacks_is_told_before_anything_is_sent() -> None:
     model = Filling()
     graph = graph_of([*LINE, ("entry", "b", {"tone": ""})], model=model).build()

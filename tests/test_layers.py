@@ -15,6 +15,8 @@ FOLDERS = {"agentcell": "src", "agentcell_widgets": "widgets", "agentcell_magics
 LAYERS = [
     "agentcell.errors",
     "agentcell.wording",
+    "agentcell.interrupting",
+    "agentcell.warned",
     "agentcell.modality",
     "agentcell.loop",
     "agentcell.markdown_code",

@@ -3,6 +3,7 @@
 AgentcellError
 ├── CellError                the cell's line or text cannot be read
 ├── FieldError               a field is declared wrongly, or holds the wrong kind of value
+│   └── FieldMissing         what is to travel along a graph's edge is not there
 ├── AttachmentError          a file cannot be used: missing, damaged, too large, of another type
 ├── ToolError                a tool cannot be called as asked
 │   └── ToolServerFailed     an MCP server cannot be started or reached, or died
@@ -141,6 +142,10 @@ class CellError(AgentcellError):
 
 class FieldError(AgentcellError, ValueError):
     """A field is declared wrongly, or holds the wrong kind of value."""
+
+
+class FieldMissing(FieldError, KeyError):
+    """What is to travel along a graph's edge is not there."""
 
 
 class AttachmentError(AgentcellError, ValueError):

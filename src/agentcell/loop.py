@@ -15,6 +15,8 @@ import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import Any, TypeVar
 
+from agentcell.interrupting import Interrupted
+
 T = TypeVar("T")
 
 _POLL = 0.2
@@ -137,8 +139,8 @@ class LoopThread:
 
         Raises
         ------
-        KeyboardInterrupt
-            After the task was cancelled and had its moment to clean up.
+        Interrupted
+            Of a `KeyboardInterrupt`, after the task was cancelled and had its moment to clean up.
         RuntimeError
             If called from the loop itself, where it would wait for ever: use `await` there.
         """
@@ -150,6 +152,9 @@ class LoopThread:
         try:  # from the start on: an interrupt may come before the next line
             task.start(work)
             end: _End = task.received()
+        except KeyboardInterrupt:
+            task.stop()
+            raise Interrupted("as you asked.") from None
         except BaseException:
             task.stop()
             raise
@@ -184,6 +189,10 @@ class LoopThread:
             ended = True
             if got.error is not None:
                 raise got.error
+        except KeyboardInterrupt:
+            if ended:  # the work itself raised it
+                raise
+            raise Interrupted("as you asked.") from None
         finally:
             if not ended:  # interrupted, or the caller had enough
                 task.stop()

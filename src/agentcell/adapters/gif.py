@@ -6,7 +6,6 @@ OpenAI-shaped parts, and what is given to an adapter directly.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -17,6 +16,7 @@ from agentcell.assets.prepare import prepare
 from agentcell.errors import AttachmentError, AttachmentWarning, Unsupported
 from agentcell.messages import MediaMessageBlock, Message
 from agentcell.openai_shape import media_part
+from agentcell.warned import warn
 
 if TYPE_CHECKING:
     from agentcell.adapters.model import Model
@@ -68,10 +68,9 @@ def without_gifs(
                 model=model.model_name,
             )
         frame = prepare([asset], limits)[0].assets[0]
-        warnings.warn(
+        warn(
             f"{model.name} reads no GIF: the first frame goes out, as {frame.mime_type}.",
             AttachmentWarning,
-            stacklevel=2,
         )
         if isinstance(block, MediaMessageBlock):
             return replace(block, asset=frame)

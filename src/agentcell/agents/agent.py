@@ -14,6 +14,7 @@ from typing import Any, Self, TypeAlias
 from agentcell.adapters.events import Event
 from agentcell.agents.acting import Approve, answered_calls
 from agentcell.agents.answering import (
+    UNREMEMBERED,
     Asking,
     StepFinished,
     answering,
@@ -47,6 +48,7 @@ from agentcell.agents.tools import Tool, named_tools
 from agentcell.assets.wording import a_type
 from agentcell.errors import AgentError
 from agentcell.history.provider import HistoryProvider
+from agentcell.interrupting import calmly
 from agentcell.messages import Message, ToolCall
 from agentcell.prompts.fields import FieldSpec, normalize_field_specs
 from agentcell.prompts.skill import Skill
@@ -273,7 +275,9 @@ class Agent(MapsRows):
             See `Model.invoke`.
         """
         schemas = [tool.schema() for tool in self.tools.values()] or None
-        got = self.model.invoke(messages=messages, tools=schemas, settings=self._settings(settings))
+        asked = self._settings(settings)
+        with calmly():
+            got = self.model.invoke(messages=messages, tools=schemas, settings=asked)
         return normal_result(self.model, got)
 
     def act(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]]) -> list[Message]:
@@ -290,7 +294,8 @@ class Agent(MapsRows):
             A ``tool`` message for each, in order. What goes wrong (an unknown tool, arguments that
             do not fit, an exception) is its content: the model can do better.
         """
-        return answered_calls(tool_calls, self.tools, self.approve)
+        with calmly():
+            return answered_calls(tool_calls, self.tools, self.approve)
 
     def step(
         self,
@@ -326,9 +331,10 @@ class Agent(MapsRows):
         ModelError
             If the model refuses or fails; see `agentcell.errors`.
         """
-        seen = self._observe(input, fields, outputs)
-        ended = whole(self._asked(), self._answer(seen, settings), self.approve)
-        return remembered(seen, ended, self._history).output
+        with calmly(UNREMEMBERED):
+            seen = self._observe(input, fields, outputs)
+            ended = whole(self._asked(), self._answer(seen, settings), self.approve)
+            return remembered(seen, ended, self._history).output
 
     async def astep(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,12 @@ from agentcell.agents.parts import at_least
 from agentcell.agents.repairing import Wanted, repairing
 from agentcell.agents.tools import Tool
 from agentcell.assets.wording import short
+from agentcell.interrupting import calmly
 from agentcell.messages import Message
+from agentcell.warned import warn
+
+UNREMEMBERED = "as you asked; nothing of this step is remembered."
+"""What became of a step that was interrupted."""
 
 
 class AnswerWarning(UserWarning):
@@ -122,20 +126,15 @@ def remembered(seen: Observation, ended: StepFinished, history: Any) -> StepFini
         If the answer stops at the limit of its tokens, or the history cannot take it.
     """
     if ended.finish_reason == "length":
-        warnings.warn(
-            "The answer stops at the limit of its tokens: raise max_tokens.",
-            AnswerWarning,
-            stacklevel=3,
-        )
+        warn("The answer stops at the limit of its tokens: raise max_tokens.", AnswerWarning)
     answer: Message = {"role": "assistant", "content": ended.text}
     try:
         _keep(history, [seen.turn, answer])
     except Exception as problem:  # noqa: BLE001 (whatever it is, the answer is there and paid for)
-        warnings.warn(
+        warn(
             f"The turn is not in the history: {type(history).__name__} failed with"
             f" {type(problem).__name__}: {str(problem)[:200]}",
             AnswerWarning,
-            stacklevel=3,
         )
     return ended
 
@@ -150,10 +149,11 @@ def _keep(history: Any, messages: list[Message]) -> None:
 
 def remembering(events: Iterator[Any], seen: Observation, history: Any) -> Iterator[Any]:
     """Pass on `events`; the step that ends them is given to the history."""
-    for event in events:
-        if isinstance(event, StepFinished):
-            remembered(seen, event, history)
-        yield event
+    with calmly(UNREMEMBERED):
+        for event in events:
+            if isinstance(event, StepFinished):
+                remembered(seen, event, history)
+            yield event
 
 
 async def aremembering(

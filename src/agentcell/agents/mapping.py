@@ -11,7 +11,10 @@ from agentcell.adapters.registry import resolve
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.agents.batch_work import AgentWork, PromptWork
 from agentcell.batch import BatchResult, Options, Plan, RowError, iterate_batch, run_batch
+from agentcell.interrupting import calmly
 from agentcell.prompts.fields import normalize_field_specs
+
+_GOES_ON = "run it again with the same journal to go on."
 
 Workers: TypeAlias = Executor | Literal["provider"] | None
 
@@ -133,7 +136,10 @@ def ask_each(  # noqa: PLR0913 (each is a part of the question)
 
 
 def _values(work: Any, rows: Any, plan: Plan) -> Iterator[Any]:
-    with contextlib.closing(iterate_batch(work, rows, plan)) as outcomes:  # type: ignore[type-var]
+    with (
+        calmly("as you asked.", fix="" if plan.journal is None else _GOES_ON),
+        contextlib.closing(iterate_batch(work, rows, plan)) as outcomes,  # type: ignore[type-var]
+    ):
         for outcome in outcomes:
             if outcome.error is None:
                 yield outcome.value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +26,7 @@ from agentcell.prompts.skill import Skill, render_skills
 from agentcell.prompts.tags import TagRegistry, announcement
 from agentcell.prompts.template import fill, find_slots, near_miss
 from agentcell.prompts.values import Tree
+from agentcell.warned import warn
 
 MESSAGE_HEAD = "MESSAGE TO YOU"
 
@@ -199,11 +199,7 @@ def _check_absent(
     is_named = any(slot.name == spec.name for slot in find_slots(template))
     if meant or (is_named and not is_media):
         hint = f"is '{meant}' a misspelling of it?" if meant else "the prompt names it."
-        warnings.warn(
-            f"Field '{spec.name}' is declared, but the input lacks it: {hint}",
-            FieldWarning,
-            stacklevel=2,
-        )
+        warn(f"Field '{spec.name}' is declared, but the input lacks it: {hint}", FieldWarning)
 
 
 def _system_text(standing: Standing) -> str:

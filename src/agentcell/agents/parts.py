@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from agentcell.errors import AgentError
 from agentcell.prompts.fields import FieldWarning
 from agentcell.prompts.skill import Skill, load_skill
 from agentcell.prompts.template import find_slots, near_miss
+from agentcell.warned import warn
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -76,9 +76,8 @@ def hint_at_slips(
     for name in sorted(named):
         meant = near_miss(name, known) if fields else None
         if meant and meant not in named:
-            warnings.warn(
+            warn(
                 f"Agent '{agent}': the template's {{{name}}} is no declared field;"
                 f" is {{{meant}}} meant?",
                 FieldWarning,
-                stacklevel=3,
             )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from agentcell.errors import FieldError
 from agentcell.modality import FieldModality
 from agentcell.prompts.template import distance
 from agentcell.prompts.values import Tree
+from agentcell.warned import warn
 
 __all__ = [
     "FieldModality",
@@ -237,10 +237,9 @@ def _from_text(name: str, raw: str) -> FieldSpec:
     if found is None:
         hint = looks_like_modality(raw)
         if hint is not None:
-            warnings.warn(
+            warn(
                 f"Field '{name}' is declared as {_short(raw)} and takes anything: {hint}.",
                 FieldWarning,
-                stacklevel=3,
             )
         return FieldSpec(name, description=raw)
     description = raw[found.end() :].strip() or name
@@ -253,11 +252,10 @@ def _from_mapping(name: str, raw: Mapping[Any, Any]) -> FieldSpec:
             continue
         close = [one for one in _MAPPING_KEYS if distance(key.lower(), one) <= 2]  # noqa: PLR2004
         if close:
-            warnings.warn(
+            warn(
                 f"Field '{name}' is declared with {key!r}, which is ignored; {close[0]!r} is"
                 " meant, perhaps.",
                 FieldWarning,
-                stacklevel=3,
             )
     described = raw.get("description")
     return FieldSpec(

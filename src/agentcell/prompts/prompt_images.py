@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -24,6 +23,7 @@ from agentcell.assets.wording import a_type, short
 from agentcell.errors import AttachmentError, PromptWarning
 from agentcell.modality import FieldModality
 from agentcell.openai_shape import data_url, image_part
+from agentcell.warned import warn
 
 TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """What goes out; all of OpenAI's (https://platform.openai.com/docs/guides/images-vision, read
@@ -211,5 +211,5 @@ def _checked(
         said = f"Image {number} is {seen.noun}, though {claimed_by} says {claim or 'nothing'}"
         if rules.strict:
             raise AttachmentError(f"{said}.", fix="correct the name or the data URL.")
-        warnings.warn(f"{said}; it goes out as {seen.mime_type}.", PromptWarning, stacklevel=8)
+        warn(f"{said}; it goes out as {seen.mime_type}.", PromptWarning)
     return data_url(data, seen.mime_type)

@@ -8,7 +8,6 @@ file's front matter, and that before a session's default.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
@@ -26,6 +25,7 @@ from agentcell.prompts.prompt_sections import Section
 from agentcell.prompts.prompt_slots import IMAGES, ImagePlace, filled, slots
 from agentcell.prompts.prompt_values import slot_text
 from agentcell.prompts.template import near_miss
+from agentcell.warned import warn
 
 Missing: TypeAlias = Literal["strict", "keep", "empty"]
 """What becomes of a slot without a value: an error, itself as it stands, or nothing."""
@@ -315,7 +315,7 @@ class SimplePrompt:
             said = f"{self.name} has no slot for {', '.join(unused)}; its slots are {known}"
             if self._strict_unused:
                 raise PromptError(f"{said}.", fix="leave the others out.")
-            warnings.warn(f"{said}.", PromptWarning, stacklevel=3)
+            warn(f"{said}.", PromptWarning)
         given = {name: slot_text(name, context[name]) for name in wanted if name in context}
         return given | dict.fromkeys(absent, "") if self._missing == "empty" else given
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agentcell.errors import HistoryWarning
 from agentcell.runner.trace import TraceStore
 from agentcell.runner.trace_record import Recorder, digest_of
+from agentcell.warned import warn
 
 
 class RunTrace:
@@ -67,4 +67,4 @@ class RunTrace:
         except Exception as error:  # noqa: BLE001 (a store of anyone's may raise anything)
             self._is_kept = False
             said = f"The run's trace is not kept from here on: {error}"
-            warnings.warn(said, HistoryWarning, stacklevel=4)
+            warn(said, HistoryWarning)

@@ -14,6 +14,7 @@ from agentcell.agents.acting import Approve
 from agentcell.agents.tools import named_tools
 from agentcell.budget import Budget
 from agentcell.errors import AgentError, Unsupported
+from agentcell.interrupting import calmly
 from agentcell.loop import LOOP
 from agentcell.messages import Message
 from agentcell.runner.llm_call import ModelCall
@@ -24,6 +25,8 @@ from agentcell.runner.spending import Spending
 from agentcell.runner.trace import FileSystemTraceStore, NoTraceStore, TraceStore, new_trace_id
 
 MAX_ITERATIONS = 10
+
+_TRACED = "read in the run's trace what was done until then."
 
 
 class AgentRunner:
@@ -174,8 +177,12 @@ class AgentRunner:
         ------
         AgentcellError
             As for `call`.
+        Interrupted
+            Of a `KeyboardInterrupt`.
         """
-        return LOOP.run(_ended(self.run(messages, model, **options)))
+        is_traced = not isinstance(self.trace_store, NoTraceStore)
+        with calmly("as you asked.", fix=_TRACED if is_traced else ""):
+            return LOOP.run(_ended(self.run(messages, model, **options)))
 
     def run(  # noqa: PLR0913 (see `call`)
         self,

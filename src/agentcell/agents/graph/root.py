@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ from agentcell.assets.wording import a_type
 from agentcell.errors import FieldError, GraphNotBuilt
 from agentcell.loop import LOOP
 from agentcell.prompts.fields import FieldWarning
+from agentcell.warned import warn
 
 _FIRST = "build it first: graph.build()."
 
@@ -164,12 +164,19 @@ class RootGraph:
         GraphNotBuilt
             Before `build`. It is a `RuntimeError`.
         FieldError
-            If the input lacks a key, or a value is not of its kind; then nothing was sent.
+            If the input lacks a key (it is then a `KeyError` too), or a value is not of its kind;
+            then nothing was sent.
         AgentcellError
             What a node raised, with its name before it. The nodes still running are stopped; what
             the others did stands in the error's `graph_run`.
+        Interrupted
+            Of a `KeyboardInterrupt`; its `graph_run` holds what the nodes did until then.
         """
-        return LOOP.run(self.ainvoke(input, attributes))
+        running = self._begun(input, attributes)
+        try:
+            return LOOP.run(running.run())
+        except KeyboardInterrupt:
+            raise running.interrupted() from None
 
     async def ainvoke(
         self,
@@ -183,22 +190,24 @@ class RootGraph:
         input, attributes
             As for `invoke`.
         """
+        return await self._begun(input, attributes).run()
+
+    def _begun(self, given: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> Running:
         nodes, order, edges = self._parts("it cannot run yet")
-        if not isinstance(input, Mapping):
+        if not isinstance(given, Mapping):
             raise FieldError(
-                f"The input of graph '{self.name}' is {a_type(input)}; a mapping was expected.",
+                f"The input of graph '{self.name}' is {a_type(given)}; a mapping was expected.",
                 fix='give {"query": "..."}.',
             )
         carried = {key for edge in edges if edge.sender == ENTRY for key in edge.keys}
-        more = [str(key)[:40] for key in input if key not in carried]
+        more = [str(key)[:40] for key in given if key not in carried]
         if more:
-            warnings.warn(
+            warn(
                 f"No edge of graph '{self.name}' carries {', '.join(more)}: it is not used.",
                 FieldWarning,
-                stacklevel=2,
             )
-        given = {**self.attributes, **(attributes or {})}
-        return await Running(nodes, order, edges, dict(input), given).run()
+        own = {**self.attributes, **(attributes or {})}
+        return Running(nodes, order, edges, dict(given), own)
 
     def _parts(self, why: str) -> tuple[dict[str, Any], tuple[str, ...], tuple[Edge, ...]]:
         if self._built is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, overload
+from typing import Any, Literal, SupportsIndex, overload
 
 from agentcell.adapters.events import Usage, total_usage
 from agentcell.agents.graph.edges import Edge
@@ -39,6 +39,26 @@ class NodeRun:
     cost: Decimal | None = None
 
 
+class NodeRuns(tuple[NodeRun, ...]):
+    """The nodes' parts in a run, in order; ``run.nodes["analyze"]`` is one by its name."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, index: SupportsIndex | str) -> NodeRun: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NodeRun, ...]: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, str):
+            return super().__getitem__(index)
+        for node in self:
+            if node.name == index:
+                return node
+        raise KeyError(f"no node is named {index!r}; there are {', '.join(n.name for n in self)}")
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GraphRun(Sequence[dict[str, Any]]):
     """The result of `RootGraph.invoke`: unpacks into the output and the attributes.
@@ -52,14 +72,14 @@ class GraphRun(Sequence[dict[str, Any]]):
     attributes
         Those of this run at its end.
     nodes
-        Each node's part, in the order in which they could run.
+        Each node's part, in the order in which they could run; also by name.
     edges
         The graph's, to draw it by.
     """
 
     output: dict[str, Any]
     attributes: dict[str, Any]
-    nodes: tuple[NodeRun, ...] = ()
+    nodes: NodeRuns = field(default_factory=NodeRuns)
     edges: tuple[Edge, ...] = ()
 
     @overload

@@ -16,10 +16,11 @@ from agentcell.agents.agent import Agent
 from agentcell.agents.answering import StepFinished
 from agentcell.agents.graph.checks import MEDIA, pulled, pushed
 from agentcell.agents.graph.edges import ENTRY, EXIT, Edge
-from agentcell.agents.graph.run import GraphRun, NodeRun
+from agentcell.agents.graph.run import GraphRun, NodeRun, NodeRuns
 from agentcell.agents.threads import in_thread, without_exit
 from agentcell.assets.wording import a_type
-from agentcell.errors import AgentcellError, AnswerError, FieldError
+from agentcell.errors import AgentcellError, AnswerError, FieldError, FieldMissing
+from agentcell.interrupting import Interrupted
 from agentcell.prompts.fields import FieldSpec, validate_field_value
 
 
@@ -51,6 +52,8 @@ class Running:
         for edge in self.edges:
             self._leaving.setdefault(edge.sender, []).append(edge)
             self._reaching.setdefault(edge.receiver, []).append(edge)
+        self.outputs = {ENTRY: self.given}
+        self.runs = {name: NodeRun(name=name) for name in self.order}
 
     async def run(self) -> GraphRun:
         """Run all nodes.
@@ -60,8 +63,6 @@ class Running:
         AgentcellError
             What a node raised first, with its name; those still running are stopped.
         """
-        self.outputs = {ENTRY: self.given}
-        self.runs = {name: NodeRun(name=name) for name in self.order}
         for edge in self._from(ENTRY):
             self._check(edge)  # before anything is sent
         done = {name: asyncio.Event() for name in self.order}
@@ -76,6 +77,19 @@ class Running:
                 error.graph_run = self._result({})  # type: ignore[attr-defined]
             raise
         return self._result(self._input_of(EXIT))
+
+    def interrupted(self) -> Interrupted:
+        """Return what an interrupt raises; it holds what the nodes did until then."""
+        for name, run in self.runs.items():
+            if run.status == "failed":  # it has not yet noticed
+                self.runs[name] = replace(run, status="stopped")
+        done = sum(run.status == "done" for run in self.runs.values())
+        fix = "sys.last_value.graph_run holds what they did." if done else ""
+        return Interrupted(
+            f"after {done} of {len(self.runs)} nodes, as you asked.",
+            fix=fix,
+            graph_run=self._result({}),
+        )
 
     async def _all(self, tasks: list[asyncio.Task[None]]) -> None:
         """Wait for all; the first that fails ends the others."""
@@ -216,7 +230,7 @@ class Running:
         if missing:
             what = "the input" if edge.sender == ENTRY else f"what '{edge.sender}' returned"
             has = ", ".join(map(str, output)) or "nothing"
-            raise FieldError(
+            raise FieldMissing(
                 f"The edge {edge} carries {', '.join(map(repr, missing))}, which {what} lacks;"
                 f" it has {has}."[:600],
                 fix="give it, or take the key from the edge.",
@@ -236,7 +250,7 @@ class Running:
 
     def _result(self, output: dict[str, Any]) -> GraphRun:
         attributes = self._pushed_by(self.order)
-        runs = tuple(self.runs[name] for name in self.order)
+        runs = NodeRuns(self.runs[name] for name in self.order)
         return GraphRun(output, attributes, runs, tuple(self.edges))
 
 
