@@ -632,6 +632,20 @@ def test_a_clip_that_gemini_does_not_tell_of_is_not_asked_for_for_ever(
     assert len(server.requests) == 2
 
 
+def test_a_look_that_brings_more_than_can_be_held_is_given_up_and_can_be_taken_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("agentcell.imaging.backends.gemini_service.MOST_BYTES", 100_000)
+    with GeminiMediaServer(states=("in_progress", "completed"), clip=bytes(300_000)) as server:
+        error = failed(gemini(server), GenerationWish(prompt="waves", kind="video"))
+        looks = len(server.requests) - len(server.submits)
+
+    assert isinstance(error, GenerationFailed)
+    assert "more than 100,000 bytes" in error.problem
+    assert (error.is_billed, error.is_over) == (True, False)
+    assert looks == 1
+
+
 @pytest.mark.parametrize("state", ["failed", "cancelled", "incomplete", "budget_exceeded"])
 def test_a_clip_that_ends_badly_is_told_with_the_services_reason(state: str) -> None:
     with GeminiMediaServer(states=("in_progress", state)) as server:

@@ -435,6 +435,19 @@ def test_a_picture_is_saved_byte_for_byte_and_reported(server: MediaServer, root
     )
 
 
+def test_a_picture_that_came_damaged_is_never_there_under_a_name(
+    server: MediaServer, root: Path
+) -> None:
+    server.job("success", files=[server.file("a.png", PNG[:-20])], request_id="req-1")
+
+    with pytest.raises(GenerationFailed, match=r"made req-1, but nothing could be saved") as caught:
+        image(server, root)
+
+    assert "req-1-0.png is a damaged PNG image" in caught.value.problem
+    assert caught.value.request_id == "req-1"
+    assert files(root) == []
+
+
 def test_a_model_reads_the_markdown(server: MediaServer, root: Path) -> None:
     call = ToolCall(id="c", name=NAMES[0], arguments={"prompt": "a fox"})
 

@@ -7,6 +7,7 @@ taken out of it, before it becomes a message.
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -46,6 +47,12 @@ from agentcell.keys.traces import without_traces
 
 _LONGEST_MESSAGE = 300
 """Characters of a service's own message that are shown."""
+
+WAIT = "wait a little, then run the cell again."
+THEN = "wait that long, then run the cell again."
+
+_LONGEST_WAIT = 366 * 86_400
+"""Seconds; a service that says to wait longer has not meant it so."""
 
 _RETRYABLE = {408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 
@@ -184,6 +191,22 @@ def one_line(text: str, limit: int = _LONGEST_MESSAGE) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def asked_wait(seconds: float | None) -> str:
+    """Return the sentence that says when a service may be asked again; "" if it did not say.
+
+    Parameters
+    ----------
+    seconds
+        From now on, as the service gave them.
+    """
+    if not seconds or seconds > _LONGEST_WAIT:
+        return ""
+    units = (("day", 86_400), ("hour", 3600), ("minute", 60))
+    unit, size = next((one for one in units if seconds >= 2 * one[1]), ("second", 1))
+    count = math.ceil(seconds / size)
+    return f"It says to wait {count} {unit}{'' if count == 1 else 's'}."
+
+
 def _visible(character: str) -> str:
     """Return a blank for what would move the cursor, colour the text or turn it round."""
     return " " if unicodedata.category(character) in _INVISIBLE else character
@@ -196,6 +219,9 @@ def _classified(
     origin: Origin, status: int, codes: set[str], problem: str, facts: dict[str, Any]
 ) -> ModelError:
     kind, fix = _kind(origin, status, codes, problem)
+    if wait := asked_wait(facts.get("retry_after")):
+        problem = f"{problem.rstrip()} {wait}"
+        fix = THEN if fix == WAIT else fix
     retryable = status in _RETRYABLE and not issubclass(
         kind, (QuotaExceeded, ContentFiltered, TooLarge)
     )
@@ -207,12 +233,11 @@ def _classified(
 def _kind(  # noqa: C901, PLR0911, PLR0912 (a table in the order of its tests)
     origin: Origin, status: int, codes: set[str], problem: str
 ) -> tuple[type[ModelError], str]:
-    wait = "wait a little, then run the cell again."
     key = f"check {origin.key_variable} or api_key" if origin.key_variable else "check api_key"
     if status == 402 or codes & QUOTA:  # noqa: PLR2004
         return QuotaExceeded, "add credit to the account, or use another model: `-m local`."
     if status == 429:  # noqa: PLR2004
-        return RateLimited, wait
+        return RateLimited, WAIT
     if codes & FILTERED:
         return ContentFiltered, "word the question differently, or leave the attachment out."
     if NO_IMAGES.search(problem):
@@ -231,13 +256,13 @@ def _kind(  # noqa: C901, PLR0911, PLR0912 (a table in the order of its tests)
     if status == 407:  # noqa: PLR2004
         return AuthenticationError, "give the proxy's user and password in HTTPS_PROXY."
     if status == 408:  # noqa: PLR2004
-        return Timeout, wait
+        return Timeout, WAIT
     if status in {503, 529}:
-        return Overloaded, wait
+        return Overloaded, WAIT
     if 400 <= status < 500:  # noqa: PLR2004
         return BadRequest, "change what the service names in its answer."
     if status >= 500:  # noqa: PLR2004
-        return ServiceError, wait
+        return ServiceError, WAIT
     return ServiceError, "check the address (base_url)."
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 
+from agentcell.adapters.failures import one_line
 from agentcell.errors import AgentcellError, AttachmentError, GenerationFailed, NotResumable
 from agentcell.imaging.job import Job
 from agentcell.imaging.wish import GenerationWish
+
+_SHOWN = 120
+"""Characters of a service's name for a job."""
 
 RESUME = "`%generate resume`"
 """What a backend writes that cannot know what its job is called here; the name is put into it."""
@@ -39,22 +43,25 @@ def nothing_saved(  # noqa: PLR0913 (each is a fact of its own)
     job_id: str,
     why: str,
     *,
+    request_id: str,
     is_disk: bool,
     can_go_on: bool,
     is_free: bool,
 ) -> GenerationFailed:
     """Return the error of a job of which nothing could be saved."""
+    named = one_line(request_id, _SHOWN)
     way = f"mend that, then run `%generate resume {job_id}`: it is not paid for again."
     anew = "word the prompt differently, then ask anew."
     if is_disk:
         again = "" if is_free else ": it is paid for anew"
         anew = f"make room or leave to write there, then run the cell again{again}."
     return GenerationFailed(
-        f"{backend} made it, but nothing could be saved: {why}",
+        f"{backend} made {named or 'it'}, but nothing could be saved: {why}",
         fix=way if can_go_on else anew,
         provider=backend,
         model=wish.model,
         job_id=job_id,
+        request_id=request_id or None,
         is_billed=not is_free,
         is_over=not can_go_on,
     )

@@ -257,6 +257,7 @@ class Run:
             self.wish,
             self.account.job_id,
             self._missing[0],
+            request_id=self._request_id,
             is_disk=self._is_disk_at_fault,
             can_go_on=any(path.is_file() for path in self._held)
             or bool(self._request_id and self.backend.can_resume),

@@ -97,9 +97,13 @@ class Writer:
     def _put(self, part: Part, index: int) -> Artifact:
         """Give a file that was fetched its name, as it came."""
         alt = alt_text(self.wish.prompt)
-        path = part.put(self.target.path(index, part.media.extension).stem)
-        if part.media.kind == "image":
-            return artifact(path, ImageAsset.from_path(path), alt)
+        name = self.target.path(index, part.media.extension)
+        asset = None
+        if part.media.kind == "image":  # first: nothing damaged is ever there under its name
+            asset = ImageAsset.from_path(part.path, filename=name.name)
+        path = part.put(name.stem)
+        if asset is not None:
+            return artifact(path, asset, alt)
         return Artifact(
             path=path,
             kind="video",

@@ -13,14 +13,15 @@ from agentcell.adapters.addresses import joined
 from agentcell.adapters.body import Body
 from agentcell.adapters.broken_connections import broken
 from agentcell.adapters.connection import Timeouts, shared_client
+from agentcell.adapters.failures import Origin
 from agentcell.adapters.gemini import GeminiModel
 from agentcell.adapters.gemini_address import versioned
 from agentcell.adapters.prepared import Prepared
-from agentcell.adapters.transport import post
+from agentcell.adapters.transport import post, refusal
 from agentcell.assets.asset import ImageAsset
 from agentcell.assets.convert import Target, converted
-from agentcell.errors import GenerationError
-from agentcell.imaging.backends.wire import Answer, answered, prepared
+from agentcell.errors import GenerationError, GenerationFailed
+from agentcell.imaging.backends.wire import MOST_BYTES, Answer, answered, prepared
 from agentcell.imaging.wish import GenerationWish
 
 if TYPE_CHECKING:
@@ -86,27 +87,32 @@ class GeminiService(GeminiModel):
 
         Raises
         ------
+        GenerationFailed
+            If the answer is larger than `MOST_BYTES`.
         ModelError
             If there is no answer, or its status is an error.
         """
         import httpx2
 
-        origin = self._origin()
+        asked = prepared(Body(()), self._origin(), {}, timeouts)
+        origin, seconds = asked.origin, timeouts.first_byte
+        limits = {"connect": timeouts.connect, "pool": timeouts.connect}
+        limits |= {"read": seconds, "write": seconds}
+        request = httpx2.Request(
+            method,
+            joined(versioned(origin.address), path),
+            headers={"x-goog-api-key": origin.key, "user-agent": "agentcell"},
+            extensions={"timeout": limits},
+        )
         client = await shared_client()
-        seconds = timeouts.first_byte
         try:
-            answer = await client.request(
-                method,
-                joined(versioned(origin.address), path),
-                headers={"x-goog-api-key": origin.key, "user-agent": "agentcell"},
-                timeout=httpx2.Timeout(seconds, connect=timeouts.connect, pool=timeouts.connect),
-                follow_redirects=False,
-            )
+            answer = await client.send(request, stream=True, follow_redirects=False)
+            if not answer.is_success:
+                failure, _ = await refusal(answer, asked)
+                raise failure
+            return _object(await _body(answer, origin), origin)
         except httpx2.HTTPError as error:
             raise broken(error, origin, timeouts, seconds) from error
-        if not answer.is_success:
-            raise failures.from_answer(origin, answer.status_code, answer.headers, answer.content)
-        return _object(answer, self)
 
     def model_path(self, action: str) -> str:
         """Return the path of what the model does."""
@@ -114,13 +120,33 @@ class GeminiService(GeminiModel):
         return f"/{quote(name)}:{action}"
 
 
-def _object(answer: httpx2.Response, service: GeminiService) -> dict[str, Any]:
+async def _body(answer: httpx2.Response, origin: Origin) -> bytearray:
+    """Return the body of an answer, which is given up once it is too large."""
+    body = bytearray()
     try:
-        value = json.loads(answer.content)
+        async for piece in answer.aiter_bytes():
+            body += piece
+            if len(body) > MOST_BYTES:
+                raise origin.error(
+                    GenerationFailed,
+                    f"{origin.name} sent more than {MOST_BYTES:,} bytes about what it was asked"
+                    " for earlier; nothing of it is kept.",
+                    "look at your account there; `%generate resume` asks again.",
+                    is_billed=True,
+                    is_over=False,
+                )
+    finally:
+        await answer.aclose()
+    return body
+
+
+def _object(body: bytearray, origin: Origin) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise failures.no_answer(service._origin(), "what is no answer")  # noqa: SLF001
+        raise failures.no_answer(origin, "what is no answer")
     return value
 
 

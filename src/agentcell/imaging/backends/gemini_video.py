@@ -115,8 +115,8 @@ class GeminiVideo:
                     if (state := _state(said)) != told:
                         told = state
                         yield Progressed(state)
-        except TooLong:
-            raise self._late(service, name, told) from None
+        except TooLong as late:
+            raise self._late(service, name, told, late.asked) from None
         except ModelError as error:
             if error.status not in GONE:
                 raise
@@ -163,13 +163,16 @@ class GeminiVideo:
     def _service(self, wish: GenerationWish) -> GeminiService:
         return GeminiService(wish.model or DEFAULT_MODEL, self._key, self._url)
 
-    def _late(self, service: GeminiService, name: str, state: str) -> ModelError:
+    def _late(
+        self, service: GeminiService, name: str, state: str, asked: float | None
+    ) -> ModelError:
+        until = failures.asked_wait(asked)
         name, seconds = failures.one_line(name, _SHOWN), self._patience.total
         return service._origin().error(  # noqa: SLF001
             GenerationFailed,
             f"The clip {name} was not ready within {seconds:g} seconds; its last state is"
             f" {state or 'not known'!r}. It was accepted and is charged, and may still be under"
-            " way: asking anew makes and charges another one.",
+            f" way: asking anew makes and charges another one.{until and f' {until}'}",
             f"later, `%generate resume {name}` fetches it without a second charge.",
             is_billed=True,
             is_over=False,

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agentcell.errors import ModelError
+from agentcell.errors import GenerationFailed, ModelError
 from agentcell.imaging.patience import check_seconds
 
 GONE = {401, 403, 404, 410}
@@ -42,7 +42,17 @@ class Patience:
 
 
 class TooLong(Exception):
-    """It is not over in time."""
+    """It is not over in time.
+
+    Parameters
+    ----------
+    asked
+        Seconds until the service may be asked again, if it said so.
+    """
+
+    def __init__(self, asked: float | None = None) -> None:
+        super().__init__()
+        self.asked = asked
 
 
 async def looks(
@@ -68,7 +78,8 @@ async def looks(
     TooLong
         If it is not over in time.
     ModelError
-        If no waiting helps: the service does not know it, or the key is refused.
+        If no waiting helps: the service does not know it, the key is refused, or what it says
+        cannot be taken.
     """
     clock = asyncio.get_running_loop().time
     deadline = clock() + patience.total
@@ -81,12 +92,12 @@ async def looks(
             wait = min(patience.longest, patience.interval * 2**failures)
             wait = max(wait, asked or 0.0)
             if clock() + wait > deadline:
-                raise TooLong
+                raise TooLong(asked)
             await asyncio.sleep(wait)
         try:
             said, failures, asked = await look(), 0, None
         except ModelError as error:
-            if error.status in GONE:
+            if error.status in GONE or isinstance(error, GenerationFailed):
                 raise
             failures, asked = min(failures + 1, 16), error.retry_after
             continue

@@ -122,7 +122,8 @@ def refusal(
         The method and the address, without a query.
     """
     error = failures.from_answer(origin, status, headers, body)
-    error.problem = f"{asked} answered {status}: {detail(body, origin)}"
+    said = f"{asked} answered {status}: {detail(body, origin)}"
+    error.problem = " ".join(filter(None, (said, failures.asked_wait(error.retry_after))))
     error.args = (error.problem,)
     return error
 

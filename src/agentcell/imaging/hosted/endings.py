@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentcell.adapters.failures import Origin
+from agentcell.adapters.failures import Origin, asked_wait
 from agentcell.errors import GenerationFailed
 from agentcell.imaging.hosted.answers import Snapshot, failed
 
@@ -21,20 +21,25 @@ _BILLED = "It was accepted and billed"
 _LEAVE_IT = "Do not retry automatically; tell the person, who decides."
 
 
-def timed_out(origin: Origin, job: Snapshot, seconds: float) -> GenerationFailed:
+def timed_out(
+    origin: Origin, job: Snapshot, seconds: float, asked: float | None = None
+) -> GenerationFailed:
     """Return the error about a job that is not over yet.
 
     Parameters
     ----------
     seconds
         How long it was waited for.
+    asked
+        Seconds until the service may be asked again, if it said so.
     """
+    until = asked_wait(asked)
     state = f"'{job.status}'" if job.status else "not known"
     return failed(
         origin,
         f"{job.name} was not ready within {seconds:g} seconds; its last state is {state}."
         f" {_BILLED}, and may still be running: asking anew makes and bills another one."
-        f" {_LEAVE_IT}",
+        f" {_LEAVE_IT}{until and f' {until}'}",
         f"later, `%generate resume {job.name}` fetches it without a second charge.",
         request_id=job.request_id,
         is_billed=True,

@@ -43,10 +43,12 @@ async def states(
         left = deadline - _now()
         wait = 0.0 if is_new else patience.wait(failures, asked_for)
         if left <= _NOTHING and not is_new:
-            raise endings.timed_out(client.origin, job, seconds)
+            raise endings.timed_out(client.origin, job, seconds, asked_for)
         await asyncio.sleep(min(wait, max(0.0, left)))
         if asked_for is not None and asked_for > left and not is_new:
-            raise endings.timed_out(client.origin, job, seconds)  # sooner it must not be asked
+            raise endings.timed_out(
+                client.origin, job, seconds, asked_for
+            )  # sooner it must not be asked
         is_new = False
         try:
             job = _same(job, await client.look(job.request_id))
