@@ -41,6 +41,7 @@ LAYERS = [
     "agentcell.runner",
     "agentcell.request",
     "agentcell.asking",
+    "agentcell.dry_attachment",
     "agentcell.dry_run",
     "agentcell.session",
     "agentcell.testing",

@@ -8,7 +8,8 @@ from typing import Any
 
 from agentcell.agents.acting import ApprovalMode
 from agentcell.amounts import dollars
-from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
+from agentcell.dry_attachment import HOW_TEXTS, DryAttachment
+from agentcell.dry_run import DryMessage, DryRun
 from agentcell.history.reader_words import cut
 from agentcell_magics import cards
 from agentcell_magics.cards import Bundle

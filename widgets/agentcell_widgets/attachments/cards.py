@@ -10,7 +10,7 @@ from agentcell.adapters.events import Usage
 from agentcell.adapters.model import Model
 from agentcell.adapters.price_table import shown
 from agentcell.adapters.pricing import cost
-from agentcell.dry_run import DryAttachment, look_at
+from agentcell.dry_attachment import DryAttachment, look_at
 from agentcell.errors import AgentcellError
 from agentcell.messages import MediaMessageBlock
 from agentcell.modality import FieldModality

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentcell.amounts import dollars
-from agentcell.dry_run import HOW_TEXTS, DryAttachment, DryMessage, DryRun
+from agentcell.dry_attachment import HOW_TEXTS, DryAttachment
+from agentcell.dry_run import DryMessage, DryRun
 from agentcell.history.reader_words import cut
 from agentcell.safe_text import plain
 from agentcell.wording import say
