@@ -184,13 +184,27 @@ def test_results_of_one_answers_calls_are_one_content_with_their_media() -> None
     assert second == {"id": "b", "name": "read", "response": {"result": ""}}
 
 
-def test_a_result_says_its_tools_name_or_is_refused() -> None:
-    with pytest.raises(BadRequest, match="wants to know the tool's name") as caught:
-        model().encode([*HI, said("lost")])
-    assert "'name'" in caught.value.fix
+@pytest.mark.parametrize("more", [{}, {"name": "f"}])
+def test_a_result_without_its_call_is_refused_whatever_its_name(more: dict[str, str]) -> None:
+    with pytest.raises(BadRequest, match="'lost' has no call before it") as caught:
+        model().encode([*HI, said("lost", **more)])
 
-    part = model().encode([*HI, said("lost", name="f")])["contents"][1]["parts"][0]
-    assert part["functionResponse"]["name"] == "f"
+    assert "keep the assistant's message with the call" in caught.value.fix
+
+
+def test_results_stand_in_the_order_of_their_calls_however_they_were_given() -> None:
+    first = [{"id": "a", "name": "f", "arguments": {}}, {"id": "b", "name": "g", "arguments": {}}]
+    second = [{"id": "c", "name": "f", "arguments": {}}, {"id": "a", "name": "g", "arguments": {}}]
+    messages = [*HI, asked(*first), said("b", "2"), said("a", "1")]
+    messages += [asked(*second), said("a", "4"), said("c", "3"), *HI]
+
+    contents = encoded(model(), messages)["contents"]
+
+    results = [
+        [part["functionResponse"]["response"]["result"] for part in contents[at]["parts"]]
+        for at in (2, 4)
+    ]
+    assert results == [["1", "2"], ["3", "4"]]
 
 
 def test_seals_go_back_where_they_came_from() -> None:

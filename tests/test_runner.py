@@ -893,3 +893,73 @@ def test_no_key_stands_in_a_trace_where_a_long_text_is_cut_or_by_its_name(tmp_pa
     for secret in (known[:12], plain, "t0ken-of", "zzz-yyy", "YWJjOm"):
         assert secret not in trace
     assert '"max_tokens":5' in trace
+
+
+def test_calls_of_a_function_that_gives_them_no_ids_have_ids_of_their_own() -> None:
+    @tool
+    def add(a: int) -> int:
+        """Add one."""
+        return a + 1
+
+    calls = [{"function": {"name": "add", "arguments": json.dumps({"a": a})}} for a in (1, 2)]
+    llm_call = says({"tool_calls": calls}, {"tool_calls": calls[:1]}, "done")
+
+    result = run(AgentRunner(llm_call, tools=[add]).call(HI))
+
+    ids = [call["id"] for one in result["messages"] for call in one.get("tool_calls", ())]
+    assert (len(ids), len(set(ids))) == (3, 3)
+    assert [one["tool_call_id"] for one in result["messages"] if one["role"] == "tool"] == ids
+    assert told(result) == ["2", "3", "2"]
+
+
+def test_a_conversation_that_goes_on_gives_no_id_of_a_call_twice() -> None:
+    @tool
+    def now() -> str:
+        """Tell the time."""
+        return "noon"
+
+    first = run(AgentRunner(says(wants("now"), "noon"), tools=[now]).call(HI))
+    again = [*first["messages"], *HI]
+    second = run(AgentRunner(says(wants("now"), "still noon"), tools=[now]).call(again))
+
+    ids = [call["id"] for one in second["messages"] for call in one.get("tool_calls", ())]
+    assert ids == ["c1", "c1_2"]
+
+
+def test_what_a_function_returns_and_cannot_be_read_names_that_function() -> None:
+    async def ask_my_server(messages: list[Any]) -> Any:
+        return {"text": len(messages)}
+
+    class Asks:
+        def __call__(self, messages: list[Any]) -> Any:
+            return len(messages)
+
+    failures = [run(AgentRunner(one).call(HI)) for one in (ask_my_server, Asks())]
+
+    assert failures[0]["error"].startswith("ask_my_server returned a dict with text; an answer")
+    assert failures[1]["error"].startswith("Asks returned an int; an answer was expected")
+
+
+def test_hidden_params_is_another_name_for_hidden() -> None:
+    @tool(description="Say who asks.", hidden_params=["context"])
+    async def who(context: dict[str, str]) -> str:
+        return context["user"]
+
+    llm_call = says(wants("who"), "done")
+    runner = AgentRunner(llm_call, tools=[who], hidden={"context": {"user": "me"}})
+    result = run(runner.call(HI))
+
+    (schema,) = llm_call.asked[0]["tools"]  # type: ignore[attr-defined]
+    assert schema["function"]["parameters"]["properties"] == {}
+    assert told(result) == ["me"]
+
+
+def test_a_budget_that_is_used_up_says_how_to_give_a_runner_more() -> None:
+    llm_call = says({**wants("none"), "cost": 0.5}, {**wants("none"), "cost": 0.7}, "never")
+
+    result = run(AgentRunner(llm_call, budget="1.20").call(HI))
+
+    assert result["stop_reason"] == "budget"
+    assert result.exception is not None
+    assert 'budget="1.21"' in result.exception.fix
+    assert "%agent" not in result["error"]

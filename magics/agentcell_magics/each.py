@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters.recording import RecordingModel
 from agentcell.agents.batch_work import PromptWork
+from agentcell.assets.wording import a_type
 from agentcell.batch import BatchResult
 from agentcell.errors import BatchStopped, CellError, Stopped
 from agentcell.prompts.template import find_slots, near_miss
@@ -118,7 +119,7 @@ def table_named(name: str, variables: Mapping[str, Any]) -> Table:
         names = dict.fromkeys(str(key) for row in rows for key in row)
         return Table(rows=list(rows), columns=tuple(names))
     raise CellError(
-        f"--each {shown(name)}: {shown(name)} is a {type(rows).__name__}; a DataFrame or a list of"
+        f"--each {shown(name)}: {shown(name)} is {a_type(rows)}; a DataFrame or a list of"
         " dicts was expected.",
         fix=f"make one, for example pd.DataFrame({{'text': {shown(name)}}}).",
     )

@@ -22,6 +22,8 @@ ABOVE_VARIABLE = "AGENTCELL_ASK_ABOVE"
 _USUAL_SHARE = Decimal("0.1")
 """Of the budget: a question that is expected to cost more is asked about, where nothing is said."""
 
+_LEAST = Decimal("0.01")
+
 _MANY = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 
 Confirm: TypeAlias = "Callable[[CostQuestion], Any]"
@@ -221,7 +223,8 @@ class CostQuestion:
 
     def _enough(self) -> str:
         """Return a budget that this fits in, to the next cent."""
-        high = self.foreseen.cost.high.total if self.foreseen.cost else Decimal(0)
+        cost_ = self.foreseen.cost
+        high = cost_.high.total if cost_ else _LEAST  # with no more than is spent, nothing goes
         return plain_amount(next_cent(max(self.spent + high, self.budget.usd)))
 
     def _above(self) -> str:

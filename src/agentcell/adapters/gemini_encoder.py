@@ -74,11 +74,12 @@ class _Contents:
     def contents(self) -> Iterator[dict[str, Any]]:
         """Yield the conversation; what one side says in a row is one content.
 
-        The results of one answer's calls are one of their own: the service counts them against
-        the calls before them. A message that says nothing is left out.
+        The results of one answer's calls are one of their own, in the order of the calls: the
+        service counts them against the calls before them. A message that says nothing is left out.
         """
-        last: tuple[str, list[dict[str, Any]]] = ("", [])
+        last: tuple[str, list[tuple[int, dict[str, Any]]]] = ("", [])
         for turn in self._request.turns:
+            rank = 0
             match turn.role:
                 case "assistant":
                     side, parts = "model", list(self._answer(turn))
@@ -86,6 +87,7 @@ class _Contents:
                     side, parts = "user", [self._part(part) for part in turn.parts]
                 case "tool":
                     side, parts = "results", [self._result(turn)]
+                    rank = list(self._calls).index(turn.call_id)
                 case _:
                     continue
             if not parts:
@@ -93,7 +95,7 @@ class _Contents:
             if side != last[0]:
                 yield from _content(*last)
                 last = (side, [])
-            last[1].extend(parts)
+            last[1].extend((rank, part) for part in parts)
         yield from _content(*last)
 
     def _answer(self, turn: Turn) -> Iterator[dict[str, Any]]:
@@ -132,21 +134,22 @@ class _Contents:
         arguments = call.arguments
         if call.raw_arguments and not arguments:
             arguments = {"raw_arguments": call.raw_arguments}
+        self._calls.pop(call.id, None)  # the order is that of the last calls
         self._calls[call.id] = (call.name, call_id)
         own_id = {"id": call_id} if call_id else {}
         part: dict[str, Any] = {"functionCall": {**own_id, "name": call.name, "args": arguments}}
         return {**part, SEALS: seal} if seal else part
 
     def _result(self, turn: Turn) -> dict[str, Any]:
-        name, call_id = self._calls.get(turn.call_id, (turn.name, turn.call_id))
-        if not name:
+        if turn.call_id not in self._calls:  # the service refuses it, whatever its name
             raise BadRequest(
                 f"The result for the call {turn.call_id!r} has no call before it, and"
-                f" {OPAQUE}/{self._request.model} wants to know the tool's name.",
-                fix="keep the assistant's message with the call, or give the message a 'name'.",
+                f" {OPAQUE}/{self._request.model} answers calls only.",
+                fix="keep the assistant's message with the call, or leave the result out.",
                 provider=OPAQUE,
                 model=self._request.model,
             )
+        name, call_id = self._calls[turn.call_id]
         own_id = {"id": call_id} if call_id else {}
         response: dict[str, Any] = {**own_id, "name": name, "response": _told(turn)}
         if turn.media:
@@ -174,8 +177,9 @@ class _Contents:
         return {"inlineData": {"mimeType": mime_type, "data": data}}
 
 
-def _content(side: str, parts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    if parts:
+def _content(side: str, ranked: list[tuple[int, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    if ranked:
+        parts = [part for _, part in sorted(ranked, key=lambda one: one[0])]
         yield {"role": "model" if side == "model" else "user", "parts": parts}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentcell.agents.output import format_sections
 from agentcell.assets.asset import MediaAsset
-from agentcell.assets.wording import short
+from agentcell.assets.wording import a_type, short
 from agentcell.errors import FieldError, HistoryError
 from agentcell.history.provider import HistoryProvider
 from agentcell.messages import (
@@ -151,7 +151,7 @@ def _trees(
     """Return each field's checked value: declared ones first, then as they were given."""
     if not isinstance(given, Mapping):
         raise FieldError(
-            f"The input is a {type(given).__name__}; a mapping of fields to values was expected.",
+            f"The input is {a_type(given)}; a mapping of fields to values was expected.",
             fix='give {"question": "..."}.',
         )
     for name in given:

@@ -133,6 +133,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     hidden: Iterable[str] | Mapping[str, Any] = (),
+    hidden_params: Iterable[str] = (),
     needs_approval: bool = False,
     read_only: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
@@ -145,6 +146,7 @@ def tool(  # noqa: PLR0913 (each is a fact of its own about the tool)
     name: str | None = None,
     description: str | None = None,
     hidden: Iterable[str] | Mapping[str, Any] = (),
+    hidden_params: Iterable[str] = (),
     needs_approval: bool = False,
     read_only: bool = False,
 ) -> Any:
@@ -160,6 +162,8 @@ def tool(  # noqa: PLR0913 (each is a fact of its own about the tool)
     hidden
         Parameters that the model does not see, or a mapping of them to their values. Those marked
         ``Annotated[Type, Hidden]`` or beginning with ``_`` are hidden too.
+    hidden_params
+        More of them; what other runners call `hidden`.
     needs_approval
         Whether a person must allow each call.
     read_only
@@ -185,6 +189,7 @@ def tool(  # noqa: PLR0913 (each is a fact of its own about the tool)
     ['a']
     """
     if function is _NOT_GIVEN:
+        more = [hidden_params] if isinstance(hidden_params, str) else list(hidden_params)
 
         def decorate(inner: Callable[..., Any]) -> Tool:
             return tool_of(
@@ -192,6 +197,7 @@ def tool(  # noqa: PLR0913 (each is a fact of its own about the tool)
                 name=name,
                 description=description,
                 hidden=hidden,
+                more_hidden=more,
                 needs_approval=needs_approval,
                 read_only=read_only,
             )
@@ -206,6 +212,7 @@ def tool_of(  # noqa: PLR0913 (see `tool`)
     name: str | None = None,
     description: str | None = None,
     hidden: Iterable[str] | Mapping[str, Any] = (),
+    more_hidden: Iterable[str] = (),
     needs_approval: bool = False,
     read_only: bool = False,
 ) -> Tool:
@@ -224,9 +231,9 @@ def tool_of(  # noqa: PLR0913 (see `tool`)
         )
     values = dict(hidden) if isinstance(hidden, Mapping) else {}
     bound = getattr(function, "keywords", None)  # of functools.partial
-    if isinstance(bound, dict):
-        hidden = [*hidden, *bound]
-    arguments = Arguments(function, [hidden] if isinstance(hidden, str) else list(hidden))
+    names = [hidden] if isinstance(hidden, str) else list(hidden)
+    names += [*more_hidden, *(bound if isinstance(bound, dict) else ())]
+    arguments = Arguments(function, names)
     return Tool(
         name=name or name_of(function),
         description=documented(function)[0] if description is None else description,
@@ -269,7 +276,7 @@ def as_tool(value: Any) -> Tool:
         if name not in made.hidden and parameter.default is parameter.empty:
             raise ToolError(
                 f"Tool '{made.name}' needs a value for its hidden parameter '{name}'.",
-                fix=f"give it: {made.name}.bind({name}=...).",
+                fix=f"give it: {made.name}.bind({name}=…), or to a runner: hidden={{'{name}': …}}.",
             )
     return made
 

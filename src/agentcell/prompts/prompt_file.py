@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentcell.assets.wording import a_type
 from agentcell.errors import PromptFormatError
 from agentcell.prompts.prompt_sections import Section, split_sections, write_sections
 from agentcell.safe_text import unsendable
@@ -187,7 +188,7 @@ def _front_matter(lines: Sequence[str], file: object) -> dict[str, Any]:
         raise PromptFormatError(
             file,
             2,
-            f"the front matter is a {type(front).__name__}; a mapping was expected",
+            f"the front matter is {a_type(front)}; a mapping was expected",
             fix="write lines of key: value.",
         )
     found = {str(key): value for key, value in front.items()}

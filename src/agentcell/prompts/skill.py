@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from agentcell.assets.asset import ImageAsset, MediaAsset, PdfAsset
+from agentcell.assets.wording import a_type
 from agentcell.errors import AttachmentError
 from agentcell.prompts.skill_folder import (
     InvalidSkillPackageError,
@@ -249,7 +250,7 @@ def _yaml(text: str, file: Path) -> dict[str, Any]:
 def _one_line(value: object, key: str, file: Path) -> str:
     if isinstance(value, (list, dict, set)):
         raise SkillParseError(
-            f"The frontmatter of '{file}' has a {key} that is a {type(value).__name__}.",
+            f"The frontmatter of '{file}' has a {key} that is {a_type(value)}.",
             fix=f"write it as text: {key}: ...",
         )
     return "" if value is None else " ".join(str(value).split())
@@ -260,7 +261,7 @@ def _media(declared: object, root: Path, file: Path) -> tuple[MediaAsset, ...]:
         return ()
     if not isinstance(declared, list):
         raise SkillParseError(
-            f"'media' in '{file}' is a {type(declared).__name__}; a list was expected.",
+            f"'media' in '{file}' is {a_type(declared)}; a list was expected.",
             fix="begin each entry with a dash: - type: image",
         )
     return tuple(_medium(entry, at, root, file) for at, entry in enumerate(declared, 1))
@@ -270,7 +271,7 @@ def _medium(entry: object, at: int, root: Path, file: Path) -> MediaAsset:
     shown = f"media entry {at} in '{file}'"
     if not isinstance(entry, dict):
         raise SkillParseError(
-            f"The {shown} is a {type(entry).__name__}; a mapping was expected.",
+            f"The {shown} is {a_type(entry)}; a mapping was expected.",
             fix="write type: image and path: guide.png.",
         )
     kind = str(entry.get("type", entry.get("modality"))).strip().lower()

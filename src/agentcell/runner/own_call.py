@@ -69,7 +69,9 @@ def asking(function: Any, model: str | None, tools: Mapping[str, Tool]) -> Calla
 
     own = getattr(function, "__call__", None)  # noqa: B004 (of an object that is called)
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(own)
-    return ask_here if is_async else ask_in_thread  # a sync one would hold up the loop
+    asks = ask_here if is_async else ask_in_thread  # a sync one would hold up the loop
+    asks.__name__ = str(getattr(function, "__name__", type(function).__name__))  # for errors
+    return asks
 
 
 def nobody(*_: Any) -> Any:

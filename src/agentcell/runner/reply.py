@@ -9,6 +9,7 @@ from typing import Any
 
 from agentcell.adapters.events import ModelResponseType, Usage
 from agentcell.agents.rounds import normal_result
+from agentcell.assets.wording import a_type
 from agentcell.errors import ModelError
 from agentcell.messages import ToolCall
 from agentcell.openai_shape import read_call
@@ -78,7 +79,7 @@ def reply_of(returned: Any, asked: Any) -> Reply:
             _cost(returned.get("cost")),
         )
     content, calls = returned.get("content"), returned.get("tool_calls") or ()
-    read = [read_call(call) for call in calls] if isinstance(calls, (list, tuple)) else [None]
+    read = [_call(*one) for one in enumerate(calls, 1)] if _is_list(calls) else [None]
     says_nothing = content is None and not read
     if not isinstance(content, (str, type(None))) or None in read or says_nothing:
         raise _unread(returned, asked)
@@ -88,6 +89,17 @@ def reply_of(returned: Any, asked: Any) -> Reply:
     if returned.get("opaque"):
         message["opaque"] = list(returned["opaque"])
     return Reply(message, _usage(returned), _cost(returned.get("cost")))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _call(number: int, call: Any) -> ToolCall | None:
+    """Return one call; one without an id has its number for it, which the run makes its own."""
+    if isinstance(call, Mapping) and not (call.get("id") or call.get("call_id")):
+        call = {**call, "id": f"call_{number}"}
+    return read_call(call)
 
 
 def _usage(returned: Mapping[str, Any]) -> Usage | None:
@@ -122,6 +134,6 @@ def _unread(returned: Any, asked: Any) -> ModelError:
     name = getattr(asked, "__name__", type(asked).__name__)
     keys = f" with {', '.join(map(str, returned))[:60]}" if isinstance(returned, Mapping) else ""
     return ModelError(
-        f"{name} returned a {type(returned).__name__}{keys}; an answer was expected.",
+        f"{name} returned {a_type(returned)}{keys}; an answer was expected.",
         fix='return a text, or {"content": "…", "tool_calls": […], "usage": {…}}.',
     )

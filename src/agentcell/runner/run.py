@@ -36,7 +36,7 @@ from agentcell.errors import (
     Unsupported,
 )
 from agentcell.messages import Message, ToolCall
-from agentcell.openai_shape import openai_messages
+from agentcell.openai_shape import openai_messages, read_call
 from agentcell.runner.acting import act
 from agentcell.runner.pumping import Pump, PumpStopped
 from agentcell.runner.reply import Reply, reply_of
@@ -94,6 +94,7 @@ class Run:
         self._pump: Pump | None = None
         self._messages: list[Message] = list(plan.messages)
         self._log = ToolLog(plan.max_iterations)
+        self._log.ids |= set(_ids_in(self._messages))
         self._tags = tags_in(self._messages)
         self._schemas = [tool.schema() for tool in plan.tools.values()] or None
         self._usage: Usage | None = None
@@ -305,6 +306,14 @@ class Run:
             "error": why,
         }
         return RunEnded(RunResult(values, records=tuple(self._trace.records), exception=error))
+
+
+def _ids_in(messages: list[Message]) -> Iterator[str]:
+    """Yield the ids of calls in a conversation that goes on: a new one has another."""
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            if (read := read_call(call)) is not None:
+                yield read.id
 
 
 def _hidden_secrets(tools: Mapping[str, Tool]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from agentcell.adapters.model import Model
 from agentcell.agents.acting import Approve
 from agentcell.agents.tools import named_tools
+from agentcell.assets.wording import a_type
 from agentcell.budget import Budget
 from agentcell.errors import AgentError, Unsupported
 from agentcell.interrupting import calmly
@@ -85,8 +86,7 @@ class AgentRunner:
     ) -> None:
         if not (isinstance(llm_call, (ModelCall, Model)) or callable(llm_call)):
             raise AgentError(
-                f"llm_call is a {type(llm_call).__name__}; a function that asks a model was"
-                " expected.",
+                f"llm_call is {a_type(llm_call)}; a function that asks a model was expected.",
                 fix="give llm_call=create_gemini_llm_call(), a Model, or a function.",
             )
         self.llm_call = llm_call
@@ -319,7 +319,7 @@ def _store(given: Any) -> TraceStore:
     if callable(getattr(given, "append", None)) and callable(getattr(given, "put_media", None)):
         return given  # type: ignore[no-any-return]
     raise AgentError(
-        f"trace_store is a {type(given).__name__}; a folder or a trace store was expected.",
+        f"trace_store is {a_type(given)}; a folder or a trace store was expected.",
         fix='give trace_store=FileSystemTraceStore("traces").',
     )
 

@@ -8,9 +8,12 @@ from typing import Any
 
 from agentcell.adapters.model import Model
 from agentcell.adapters.recording.model import RecordingModel
+from agentcell.amounts import next_cent, plain_amount
 from agentcell.budget import Budget, Foreseen, foreseen, question
+from agentcell.errors import BudgetExceeded
 
 _NOTHING = Decimal(0)
+_LEAST = Decimal("0.01")
 
 
 class Spending:
@@ -57,16 +60,29 @@ class Spending:
             return
         if isinstance(model, RecordingModel) and model.is_answered(messages, tools, settings):
             return
-        if model is None:
-            self._check_reported(self.budget)
-            return
+        try:
+            if model is None:
+                self._check_reported(self.budget)
+            else:
+                self._check_foreseen(self.budget, run_id, model, messages, tools, settings, during)
+        except BudgetExceeded as error:
+            raise _worded(error) from None
+
+    def _check_foreseen(  # noqa: PLR0913, PLR0917 (what the model is asked)
+        self,
+        budget: Budget,
+        run_id: str,
+        model: Model,
+        messages: list[Any],
+        tools: list[Any] | None,
+        settings: dict[str, Any] | None,
+        during: bool,
+    ) -> None:
         coming = foreseen(model, messages, tools, settings)
         with self._lock:
             others = sum((v for k, v in self._expected.items() if k != run_id), _NOTHING)
-            asked = question(model.name, self.budget, self.spent + others, coming, during=during)
-            if asked is not None and (
-                asked.why != "threshold" or self.budget.ask_above is not None
-            ):
+            asked = question(model.name, budget, self.spent + others, coming, during=during)
+            if asked is not None and (asked.why != "threshold" or budget.ask_above is not None):
                 raise asked.refusal("a runner asks nobody")
             self._expected[run_id] = coming.cost.expected.total if coming.cost else _NOTHING
 
@@ -88,3 +104,18 @@ class Spending:
         """Expect nothing more of a run that is over."""
         with self._lock:
             self._expected.pop(run_id, None)
+
+
+def _worded(error: BudgetExceeded) -> BudgetExceeded:
+    """Return `error` with the ways out that there are in Python."""
+    if error.usd is None or error.spent is None:
+        return error
+    if error.expected is None and error.spent < error.usd:
+        error.fix = "say what it costs with set_price(…) or AGENTCELL_PRICES, or give no budget."
+        return error
+    enough = next_cent(max(error.usd, error.spent + (error.expected or _LEAST)))
+    error.fix = (
+        f'give the runner more, for example budget="{plain_amount(enough)}", or set a smaller'
+        " max_tokens."
+    )
+    return error
