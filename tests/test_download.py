@@ -1,4 +1,4 @@
-"""Files that a service made: where they may come from, what they may be, that they are whole."""
+"""What a service made, fetched: that it comes whole, from whom it said, and is what it may be."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
-from ipaddress import ip_address
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -22,20 +21,18 @@ import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcell.errors import DownloadError
 from agentcell.imaging import addresses
 from agentcell.imaging.download import Downloader
 from agentcell.imaging.download_limits import DownloadLimits
 from agentcell.imaging.media_type import media_type
-from agentcell.imaging.placing import Part, part_of, safe_id
+from agentcell.imaging.placing import Part, part_of
 from agentcell.imaging.web_text import without_queries
 from agentcell.loop import LOOP
 from agentcell.testing import MediaServer
 from agentcell.testing.media_files import PIXEL as PNG
 from agentcell.testing.media_server import SIGNATURE
+from download_kit import Names, fetch, refused
 from media import png
-
-QUICK = DownloadLimits(first_wait=0.01, longest_wait=0.05, total=60)
 
 MP4 = b"\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41" + b"\0\0\0\x08free" + bytes(100)
 WEBM = (
@@ -61,54 +58,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "generated-media"
 
 
-def fetch(url: str, folder: Path, **options: object) -> Part:
-    options.setdefault("limits", QUICK)
-    options.setdefault("loopback", True)
-    return asyncio.run(Downloader(**options).fetch(url, folder))  # type: ignore[arg-type]
-
-
-def refused(url: str, folder: Path, **options: object) -> DownloadError:
-    with pytest.raises(DownloadError) as caught:
-        fetch(url, folder, **options)
-    return caught.value
-
-
-class Router(httpx2.AsyncBaseTransport):
-    """Leads every machine to a server on this one, and notes which was asked."""
-
-    def __init__(self, server: MediaServer) -> None:
-        self._server = server
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
-        self.asked: list[tuple[str, str, str]] = []
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        sni = str(request.extensions.get("sni_hostname"))
-        self.asked.append((str(request.url.host), request.headers["host"], sni))
-        here = httpx2.Request(
-            request.method,
-            f"http://127.0.0.1:{self._server.port}{request.url.raw_path.decode()}",
-            headers=request.headers,
-            extensions={"timeout": request.extensions["timeout"]},
-        )
-        return await self._inner.handle_async_request(here)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class Names:
-    """A resolver that says what a test wants, one list for each time that it is asked."""
-
-    def __init__(self, *answers: Sequence[str]) -> None:
-        self._answers = list(answers)
-        self.asked: list[str] = []
-
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
-        del port
-        self.asked.append(host)
-        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-
-
 def files_in(folder: Path) -> list[str]:
     """Return the paths of all files, hidden ones too."""
     return [str(path) for path in folder.iterdir()] if folder.exists() else []
@@ -117,277 +66,6 @@ def files_in(folder: Path) -> list[str]:
 async def until(is_so: Callable[[], bool]) -> None:
     while not is_so():  # noqa: ASYNC110 (a folder tells nobody)
         await asyncio.sleep(0.005)
-
-
-# -- addresses
-
-NEVER = [
-    "http://files.example/a.png",
-    "ftp://files.example/a.png",
-    "file:///etc/passwd",
-    "gopher://files.example/",
-    "//files.example/a.png",
-    "data:image/png;base64,iVBORw0KGgo=",
-    "https:///a.png",
-    "https://",
-    "",
-    # this machine
-    "https://127.0.0.1/",
-    "https://127.255.255.254/a.png",
-    "https://[::1]/",
-    "https://localhost/",
-    "https://LOCALHOST./",
-    "https://x.localhost/",
-    # other ways to write it
-    "https://2130706433/",
-    "https://0x7f000001/",
-    "https://0x7f.1/",
-    "https://017700000001/",
-    "https://0177.0.0.1/",
-    "https://127.1/",
-    "https://127.0.1/",
-    "https://127.0.0.1./",
-    "https://127.0.0.01/",
-    "https://0/",
-    "https://0.0.0.0/",
-    "https://[::]/",
-    "https://[::ffff:127.0.0.1]/",
-    "https://[::ffff:7f00:1]/",
-    "https://[::127.0.0.1]/",
-    "https://[64:ff9b::127.0.0.1]/",
-    "https://[64:ff9b:1::10.0.0.5]/",
-    "https://[2002:7f00:1::]/",
-    "https://[2001:0:7f00:1::]/",
-    "https://①②⑦.⓪.⓪.①/",
-    "https://127。0。0。1/",
-    "https://%31%32%37.0.0.1/",
-    # networks of others
-    "https://10.0.0.5/",
-    "https://172.16.0.1/",
-    "https://172.31.255.255/",
-    "https://192.168.1.1/",
-    "https://169.254.169.254/latest/meta-data/",
-    "https://[fe80::1]/",
-    "https://[fe80::1%25eth0]/",
-    "https://[fd00:ec2::254]/",
-    "https://[fc00::1]/",
-    "https://100.64.0.1/",
-    "https://100.100.100.200/",
-    "https://192.0.0.192/",
-    "https://198.18.0.1/",
-    "https://192.0.2.1/",
-    "https://224.0.0.1/",
-    "https://255.255.255.255/",
-    "https://240.0.0.1/",
-    "https://[ff02::1]/",
-    "https://[2001:db8::1]/",
-    "https://[3fff::1]/",
-    "https://metadata/",
-    "https://printer.local/",
-    "https://metadata.google.internal/",
-    "https://router.lan/",
-    "https://nas.home.arpa/",
-    # who is who
-    "https://user@files.example/",
-    "https://user:hunter2@files.example/",
-    "https://files.example@127.0.0.1/",
-    "https://127.0.0.1\\@files.example/",
-    "https://files.example\\.evil.example/",
-    "https://files.example#@127.0.0.1/ ",
-    "https://files.example/a b.png",
-    " https://files.example/",
-    "https://files.example/\r\nHost: 127.0.0.1",
-    "https://files.example/\x00",
-    "https://files.example:0/",
-    "https://files.example:65536/",
-    "https://files.example:x/",
-    "https://files..example/",
-    "https://-.example:443:80/",
-    "https://1.1.1.1.1/",
-    "https://1.1.1.256/",
-    "https://[1.1.1.1]/",
-    "https://[::1/",
-    "https://files.example/" + "a" * 9000,
-]
-
-
-@pytest.mark.parametrize("url", NEVER)
-def test_an_address_that_is_not_public_https_is_refused_before_anything_is_asked(
-    url: str, folder: Path, server: MediaServer
-) -> None:
-    # case 58
-    names, router = Names(["93.184.216.34"]), Router(server)
-
-    error = refused(url, folder, loopback=False, resolve=names, transport=lambda: router)
-
-    assert names.asked == []
-    assert router.asked == []
-    assert not folder.exists()
-    assert "hunter2" not in str(error)
-    assert len(str(error)) < 400
-
-
-@pytest.mark.parametrize(
-    "machines",
-    [
-        ["10.0.0.5"],
-        ["127.0.0.1"],
-        ["::1"],
-        ["169.254.169.254"],
-        ["100.64.0.1"],
-        ["fd00::1"],
-        ["fe80::1%eth0"],
-        ["::ffff:10.0.0.5"],
-        ["64:ff9b::a00:5"],
-        ["2002:a00:5::"],
-        ["93.184.216.34", "10.0.0.5"],
-        ["2606:2800:220:1::1", "::1"],
-        ["no address"],
-        [],
-    ],
-)
-def test_a_name_is_refused_if_anything_that_it_stands_for_is_not_public(
-    machines: list[str], folder: Path, server: MediaServer
-) -> None:
-    # case 58
-    names, router = Names(machines), Router(server)
-
-    refused(
-        "https://files.example/a.png",
-        folder,
-        loopback=False,
-        resolve=names,
-        transport=lambda: router,
-    )
-
-    assert names.asked == ["files.example"]
-    assert router.asked == []
-
-
-def test_a_name_is_looked_up_once_and_the_machine_that_was_checked_is_asked(
-    folder: Path, server: MediaServer
-) -> None:
-    # DNS rebinding: the second look-up would lead to this machine.
-    server.file("a.png", PNG)
-    names, router = Names(["93.184.216.34"], ["127.0.0.1"]), Router(server)
-
-    part = fetch(
-        f"https://files.example:8443/files/a.png?{SIGNATURE}",
-        folder,
-        loopback=False,
-        resolve=names,
-        transport=lambda: router,
-    )
-
-    assert names.asked == ["files.example"]
-    assert router.asked == [("93.184.216.34", "files.example:8443", "files.example")]
-    assert server.file_requests[0].path == f"/files/a.png?{SIGNATURE}"
-    assert part.path.read_bytes() == PNG
-
-
-@pytest.mark.parametrize(
-    "location",
-    [
-        "https://10.0.0.5/a.png",
-        "https://127.0.0.1/a.png",
-        "https://[::ffff:127.0.0.1]/",
-        "http://files.example/a.png",
-        "//169.254.169.254/latest",
-        "https://0x7f.1/",
-        "file:///etc/passwd",
-        "https://other.example/rebound.png",
-        "",
-    ],
-)
-def test_a_redirect_from_a_public_machine_to_one_that_is_not_is_refused(
-    location: str, folder: Path, server: MediaServer
-) -> None:
-    # case 58
-    server.file("a.png", b"", status=302, headers={"location": location})
-    names, router = Names(["93.184.216.34"], ["127.0.0.1"]), Router(server)
-
-    refused(
-        "https://files.example/files/a.png",
-        folder,
-        loopback=True,  # also where this machine may be asked: not from there
-        resolve=names,
-        transport=lambda: router,
-    )
-
-    assert {machine for machine, _, _ in router.asked} == {"93.184.216.34"}
-    assert not folder.exists()
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_to_another_public_machine_is_followed_and_looked_up(
-    status: int, folder: Path, server: MediaServer
-) -> None:
-    server.file("a.png", b"", status=status, headers={"location": "https://b.example/files/b.png"})
-    server.file("b.png", PNG)
-    names, router = Names(["93.184.216.34"], ["1.1.1.1"]), Router(server)
-
-    fetch(
-        "https://a.example/files/a.png",
-        folder,
-        loopback=False,
-        resolve=names,
-        transport=lambda: router,
-    )
-
-    assert names.asked == ["a.example", "b.example"]
-    assert [machine for machine, _, _ in router.asked] == ["93.184.216.34", "1.1.1.1"]
-
-
-@pytest.mark.parametrize(("redirects", "is_refused"), [(0, True), (1, True), (2, False)])
-def test_so_many_redirects_and_no_more(
-    redirects: int, is_refused: bool, folder: Path, server: MediaServer
-) -> None:
-    # case 58
-    server.file("1", b"", status=302, headers={"location": "/files/2"})
-    server.file("2", b"", status=302, headers={"location": "3"})
-    server.file("3", PNG)
-    limits = DownloadLimits(redirects=redirects)
-
-    if is_refused:
-        assert (
-            "leads on more than" in refused(f"{server.url}/files/1", folder, limits=limits).problem
-        )
-    else:
-        assert fetch(f"{server.url}/files/1", folder, limits=limits).size_bytes == len(PNG)
-
-
-def test_the_next_machine_is_asked_where_one_takes_no_connection(
-    folder: Path, server: MediaServer
-) -> None:
-    url = server.file("a.png", PNG).replace("127.0.0.1", "files.example")
-
-    part = fetch(url, folder, resolve=Names(["127.0.0.9", "127.0.0.1"]))
-
-    assert part.path.read_bytes() == PNG
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_no_number_in_the_place_of_a_host_is_taken(number: int) -> None:
-    for text in (str(number), hex(number), f"0{number:o}"):
-        with pytest.raises(DownloadError):
-            addresses.checked(f"https://{text}/", loopback=False)
-
-
-@given(st.ip_addresses())
-def test_what_python_calls_private_is_not_public(ip: object) -> None:
-    address = ip_address(str(ip))
-
-    if address.is_private or address.is_multicast or address.is_reserved or address.is_loopback:
-        assert not addresses.is_public(address)
-
-
-@given(st.text(max_size=60))
-def test_whatever_stands_for_an_address_is_one_or_an_error(text: str) -> None:
-    for url in (text, f"https://{text}", f"https://files.example/{text}"):
-        with contextlib.suppress(DownloadError):
-            address = addresses.checked(url)
-            assert address.scheme == "https"
-            assert "." in address.host or ":" in address.host
 
 
 # -- https
@@ -747,79 +425,6 @@ def test_a_text_of_many_addresses_costs_in_proportion_to_its_length(piece: str) 
     assert seconds(64_000) < 64 * seconds(4_000)  # the square would be 256 times
 
 
-# -- names
-
-
-@pytest.mark.parametrize(
-    ("name", "safe"),
-    [
-        ("../a b.c_1é", "___a_b_c_1_"),  # case 55
-        ("req-1", "req-1"),
-        ("..\\..\\CON", "______CON"),
-        ("a/b\0c\n", "a_b_c_"),
-        ("请求", "__"),
-    ],
-)
-def test_a_service_s_name_for_a_job_becomes_part_of_a_file_name(name: str, safe: str) -> None:
-    assert safe_id(name) == safe
-
-
-def test_long_names_stay_different_and_short_enough() -> None:
-    first, second = safe_id("x" * 5000 + "1"), safe_id("x" * 5000 + "2")
-
-    assert first != second
-    assert max(len(first), len(second)) <= 100
-
-
-def test_another_file_of_that_name_stays_as_it_is(folder: Path) -> None:
-    first = part_of(PNG, folder).put("req-1-0")
-    other = part_of(png("blue"), folder).put("req-1-0")
-    third = part_of(png("green"), folder).put("req-1-0")
-    again = part_of(png("blue"), folder).put("req-1-0")
-
-    assert first.read_bytes() == PNG
-    assert [path.name for path in (first, other, third)] == [
-        "req-1-0.png",
-        "req-1-0-2.png",
-        "req-1-0-3.png",
-    ]
-    assert again == other  # the same content is the same file
-    assert len(list(folder.iterdir())) == 3
-
-
-def test_a_link_of_that_name_is_not_followed(folder: Path, tmp_path: Path) -> None:
-    folder.mkdir()
-    (folder / "a.png").symlink_to(tmp_path / "elsewhere.png")
-
-    assert part_of(PNG, folder).put("a").name == "a-2.png"
-    assert not (tmp_path / "elsewhere.png").exists()
-
-
-def test_a_file_system_without_links_takes_files_too(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_links(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
-
-    first = part_of(PNG, folder).put("a")
-    second = part_of(png("blue"), folder).put("a")
-
-    assert first.read_bytes() == PNG
-    assert second.name == "a-2.png"
-    assert len(list(folder.iterdir())) == 2
-
-
-def test_a_file_can_be_read_by_who_may_read_others(folder: Path) -> None:
-    ordinary = folder.parent / "ordinary"
-    ordinary.write_bytes(b"")
-
-    made = part_of(PNG, folder).put("a")
-
-    assert made.stat().st_mode == ordinary.stat().st_mode
-
-
 @pytest.mark.parametrize(
     "head", [b"", b"\0" * 12, b"\0\0\0\x10ftyp", b"\x1aE\xdf\xa3", b"\xff\xd8"]
 )
@@ -848,6 +453,7 @@ def test_what_is_counted_is_counted_whole(name: str) -> None:
 
 
 # -- memory
+
 
 _FETCH_ALL = """
 import asyncio, resource, sys
