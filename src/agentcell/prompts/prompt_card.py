@@ -28,5 +28,9 @@ def prompt_card(name: str, file: PromptFile) -> dict[str, str]:
     ]
     if file.metadata:
         facts.append(("Also in the front matter", ", ".join(file.metadata)))
-    folded = [(f"${one.role}$, {len(one.text):,} characters", one.text) for one in file.sections]
+    folded = [(f"${one.role}$, {_length(one.text)}", one.text) for one in file.sections]
     return card(f"Prompt {name}", facts, folded)
+
+
+def _length(text: str) -> str:
+    return f"{len(text):,} character{'' if len(text) == 1 else 's'}"

@@ -20,7 +20,7 @@ from agentcell.assets.encoded import decode_text
 from agentcell.assets.intake import local_path, read_path
 from agentcell.assets.sniff import HEAD_BYTES, SUFFIX_TYPES, sniff
 from agentcell.assets.wording import a_type, short
-from agentcell.errors import AttachmentError, PromptWarning
+from agentcell.errors import AttachmentError, FieldError, PromptWarning
 from agentcell.modality import FieldModality
 from agentcell.openai_shape import data_url, image_part
 from agentcell.warned import warn
@@ -152,7 +152,7 @@ def _read(path: str | os.PathLike[str], number: int, rules: ImageRules) -> tuple
     """Return a file's bytes, and the type that its name claims."""
     if isinstance(path, str) and "\0" in path:
         raise AttachmentError(f"Image {number}: a path holds a NUL.", fix="check the path.")
-    shown = f"Image {number} ({short(PurePath(path).name)!r})"
+    shown = repr(short(PurePath(path).name))
     if rules.access is None:
         content = read_path(local_path(path), shown, rules.max_bytes)
     else:
@@ -171,7 +171,10 @@ def _assets(value: Any, number: int) -> list[MediaAsset]:
     elif value is None or isinstance(value, (bool, int, float, complex, dict, set)):
         made = None
     else:
-        made = coerce(value, name="images", modality=FieldModality.IMAGE)
+        try:
+            made = coerce(value, name="images", modality=FieldModality.IMAGE)
+        except FieldError:  # nothing that a notebook shows as a picture
+            made = None
     assets = made if isinstance(made, list) else [made]
     if not assets or not all(isinstance(one, ImageAsset) for one in assets):
         raise AttachmentError(

@@ -88,7 +88,7 @@ def split_sections(lines: Sequence[str], first: int, file: object) -> tuple[Sect
     if all(role != "user" for role, _, _ in found):
         raise PromptFormatError(
             file,
-            first + max(len(lines) - 1, 0),
+            max(first + len(lines) - 1, 1),
             "the file ends without a $user$ section",
             fix="write a line $user$, and below it what the user says; a mark inside fenced code"
             " is text.",

@@ -23,6 +23,9 @@ from agentcell.safe_text import unsendable
 _NO_TEXT = re.compile(r"<.* at 0x[0-9a-fA-F]+>\Z", re.DOTALL)
 """How Python writes what nobody taught to write itself."""
 
+_NONE_OF_PANDAS = frozenset({"NAType", "NaTType"})
+"""The classes of what pandas has for nothing; NaN is a number."""
+
 _TOLD_BY_STR = (
     bool,
     int,
@@ -59,6 +62,8 @@ def slot_text(name: str, value: Any) -> str:
 
 
 def _text(name: str, value: Any) -> str:
+    if value is None or type(value).__name__ in _NONE_OF_PANDAS:
+        raise _no_text(name, str(value))
     if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)
     if isinstance(value, _TOLD_BY_STR) and not isinstance(value, Enum):
@@ -69,6 +74,8 @@ def _text(name: str, value: Any) -> str:
         return str(coerce(value, name=name, modality=FieldModality.TEXT))
     if isinstance(value, (Mapping, list, tuple)):
         return _json(name, value)
+    if isinstance(value, (set, frozenset)):  # as Python writes it, its order changes with each run
+        return _json(name, sorted(value, key=lambda one: (type(one).__name__, str(one))))
     return _other(name, value)
 
 
@@ -83,13 +90,16 @@ def _other(name: str, value: Any) -> str:
             f"The value of '{name}' is {a_type(value)}; a text was expected.",
             fix="give pictures as images=…, and bytes decoded.",
         )
-    if value is None or _NO_TEXT.match(_said(name, value)):
-        raise PromptError(
-            f"The value of '{name}' is {'None' if value is None else a_type(value)}; a text,"
-            " number, list or mapping was expected.",
-            fix='give a text; "" for nothing.',
-        )
+    if _NO_TEXT.match(_said(name, value)):
+        raise _no_text(name, a_type(value))
     return _said(name, value)
+
+
+def _no_text(name: str, what: str) -> PromptError:
+    return PromptError(
+        f"The value of '{name}' is {what}; a text, number, list or mapping was expected.",
+        fix='give a text; "" for nothing.',
+    )
 
 
 def _said(name: str, value: Any) -> str:
@@ -106,9 +116,31 @@ def _said(name: str, value: Any) -> str:
 def _json(name: str, value: Any) -> str:
     try:
         plain = dict(value) if isinstance(value, Mapping) else value
-        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise PromptError(
             f"The value of '{name}' cannot be written as JSON: {str(error)[:120]}.",
             fix="give texts, numbers, lists and mappings of them.",
         ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return what stands in JSON for a value inside a list or mapping.
+
+    Raises
+    ------
+    TypeError
+        If nothing does.
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=lambda one: (type(one).__name__, str(one)))
+    if isinstance(value, (dt.date, dt.time, dt.timedelta, Decimal, Fraction, PurePath)):
+        return str(value)
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
+        return item()
+    raise TypeError(f"it holds {a_type(value)}")
