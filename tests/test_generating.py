@@ -86,6 +86,31 @@ def test_what_came_of_it_says_how_it_was_made(session: Session, tmp_path: Path) 
     assert (job.state, job.files, job.cost) == ("done", (path,), Decimal("0.04"))
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (1, "1 was asked for, and the service made 2."),
+        (2, None),
+        (5, "5 were asked for, and the service made 2."),
+    ],
+)
+def test_another_number_than_was_asked_for_is_noticed(
+    session: Session, asked: int, said: str | None
+) -> None:
+    class Two(ScriptedBackend):
+        async def _said(self) -> AsyncGenerator[BackendEvent]:
+            yield Made(kind="image", data=picture("red"))
+            yield Made(kind="image", data=picture("blue"))
+            yield Ended()
+
+    wish = GenerationWish(prompt="a fox", model="scripted", count=asked)
+    generation = generated(using(session, Two()), wish)
+
+    assert generation.missing == (() if said is None else (said,))
+    assert not generation.can_be_completed, "there is nothing more to be had"
+    assert session.generator.jobs()[0].problem == ""
+
+
 def test_what_was_made_here_may_be_used_by_a_model_afterwards(session: Session) -> None:
     (path,) = generated(using(session, ScriptedBackend())).paths
 

@@ -173,7 +173,7 @@ def result(generation: Generation, home: Path) -> tuple[Bundle, Bundle]:
         markdown.append(f"- **{shown}** {as_literal(what)}")
         text.append(f"{plain(name)} {plain(what)}")
     missing = [say("Note: {note}", note=word(one)) for one in generation.missing]
-    if missing and generation.request_id and generation.job_id:
+    if generation.can_be_completed and generation.job_id:
         again = "%generate resume {job} asks for what is missing; nothing is paid for anew."
         missing.append(say(again, job=generation.job_id))
     for said in missing:

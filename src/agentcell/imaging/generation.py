@@ -49,6 +49,14 @@ class Artifact:
     poster: Path | None = None
 
 
+_COUNTED = " asked for, and the service made "
+
+
+def other_count(asked: int, made: int) -> str:
+    """Return the sentence about a service that made another number than was asked for."""
+    return f"{asked} {'was' if asked == 1 else 'were'}{_COUNTED}{made}."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
     """Pictures or a clip, with all that is known of how they were made.
@@ -70,7 +78,8 @@ class Generation:
     revised_prompt
         What the service made of the prompt, if it says so.
     missing
-        What could not be saved, one sentence each.
+        What could not be saved, one sentence each; and where another number was made than was
+        asked for, a sentence about that.
     """
 
     artifacts: tuple[Artifact, ...]
@@ -89,6 +98,11 @@ class Generation:
     def maker(self) -> str:
         """``backend/model``, or the backend alone."""
         return "/".join(filter(None, (self.backend, self.model)))
+
+    @property
+    def can_be_completed(self) -> bool:
+        """Whether a file could not be saved, and its service may be asked for it again."""
+        return bool(self.request_id) and any(_COUNTED not in one for one in self.missing)
 
     @property
     def paths(self) -> tuple[Path, ...]:

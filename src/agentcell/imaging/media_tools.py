@@ -221,7 +221,7 @@ class _Media:
     async def _made(self, wish: GenerationWish) -> MediaResult:
         named = replace(wish, model=f"{self.backend.name}/{wish.model}")
         events = self.generator.stream(named, confirm=self.confirm, asked_by="model", as_made=True)
-        return await _result(events, self.access.root, asked=wish.count)
+        return await _result(events, self.access.root)
 
 
 def _backend(config: MediaConfig | None) -> HostedMediaBackend:
@@ -237,20 +237,18 @@ def _backend(config: MediaConfig | None) -> HostedMediaBackend:
     )
 
 
-async def _result(
-    events: AsyncIterator[GenerationEvent], root: Path, asked: int = 0
-) -> MediaResult:
+async def _result(events: AsyncIterator[GenerationEvent], root: Path) -> MediaResult:
     saved: dict[Path, Saved] = {}
     async for event in events:
         if isinstance(event, Saved):
             saved[event.path] = event
         elif isinstance(event, Generated):
-            payload = _payload(event.generation, saved, asked)
+            payload = _payload(event.generation, saved)
             return MediaResult(_markdown(payload, root), payload)
     raise GenerationError("The job came to no end.", fix="look at `%generate jobs`.")
 
 
-def _payload(generation: Generation, saved: Mapping[Path, Saved], asked: int) -> dict[str, Any]:
+def _payload(generation: Generation, saved: Mapping[Path, Saved]) -> dict[str, Any]:
     artifacts = []
     for one in generation.artifacts:
         source = saved.get(one.path)
@@ -268,11 +266,7 @@ def _payload(generation: Generation, saved: Mapping[Path, Saved], asked: int) ->
         "cost_usd": None if generation.cost is None else float(generation.cost),
         "artifacts": artifacts,
     }
-    missing = list(generation.missing)
-    count = len(artifacts) + len(missing)
-    if asked and count != asked:
-        missing.append(f"{asked} were asked for, and the service made {count}.")
-    return payload | ({"missing": missing} if missing else {})
+    return payload | ({"missing": list(generation.missing)} if generation.missing else {})
 
 
 def _markdown(payload: Mapping[str, Any], root: Path) -> str:

@@ -33,7 +33,7 @@ from agentcell.imaging.events import (
     Progressed,
     Saved,
 )
-from agentcell.imaging.generation import Artifact, Generation
+from agentcell.imaging.generation import Artifact, Generation, other_count
 from agentcell.imaging.job import Job, JobState
 from agentcell.imaging.plan import Confirm, Plan
 from agentcell.imaging.prices import given_price
@@ -75,6 +75,8 @@ class Run:
     _made: int = 0
     _artifacts: list[Artifact] = field(default_factory=list)
     _missing: list[str] = field(default_factory=list)
+    _remarks: list[str] = field(default_factory=list)
+    _is_from_disk: bool = False
     _held: list[Path] = field(default_factory=list)
     _revised: str = ""
     _ended: Ended = field(default_factory=Ended)
@@ -103,7 +105,7 @@ class Run:
         kept = [path for path in job.held if path.is_file()]
         can_ask = bool(job.request_id) and self.backend.can_resume
         if kept and not (can_ask and len(kept) < self.wish.count):
-            source = _from_disk(kept, job)
+            source, self._is_from_disk = _from_disk(kept, job), True
             self._held = list(kept)
             if lost := self.wish.count - len(kept):
                 self._missing.append(f"{lost} of {self.wish.count} were lost when it was cut off.")
@@ -157,6 +159,9 @@ class Run:
                 yield event
             case Ended():
                 self._ended = event
+                made, asked = self._made, self.wish.count
+                if made not in (0, asked) and not self._is_from_disk:
+                    self._remarks.append(other_count(asked, made))
             case Made():
                 self._revised = event.revised_prompt or self._revised
                 index, self._made = self._made, self._made + 1
@@ -213,7 +218,7 @@ class Run:
             job_id=account.job_id,
             request_id=self._request_id,
             revised_prompt=self._revised,
-            missing=tuple(self._missing),
+            missing=(*self._missing, *self._remarks),
         )
         account.update(
             state="done",
