@@ -159,9 +159,9 @@ class Run:
                 yield event
             case Ended():
                 self._ended = event
-                made, asked = self._made, self.wish.count
-                if made not in (0, asked) and not self._is_from_disk:
-                    self._remarks.append(other_count(asked, made))
+                count, asked = self._made, self.wish.count
+                if count not in (0, asked) and not self._is_from_disk:
+                    self._remarks.append(other_count(asked, count))
             case Made():
                 self._revised = event.revised_prompt or self._revised
                 index, self._made = self._made, self._made + 1
