@@ -182,6 +182,72 @@ def test_the_frame_of_plain_answers_has_a_column_answer() -> None:
     }
 
 
+@pytest.mark.parametrize("ask", ["ask_each", "session.map"])
+def test_a_row_of_a_list_that_lacks_a_name_has_an_empty_text_there_as_in_a_frame(ask: str) -> None:
+    model = FakeModel(lambda asked: str(asked.messages[-1]["content"]))
+    given = [{"x": 1}, {"y": 2}, {"x": 3, "y": 4}]
+    session = Session()
+    session.model = model
+
+    results = [
+        agentcell.ask_each(model, "{x}/{y}/{z}", one, progress=False)
+        if ask == "ask_each"
+        else session.map("{x}/{y}/{z}", one, progress=False)
+        for one in (given, pd.DataFrame(given, dtype="Int64"))
+    ]
+
+    assert list(results[0]) == list(results[1]) == ["1//{z}", "/2/{z}", "3/4/{z}"]
+
+
+def test_no_column_of_the_rows_is_written_over_however_often_answers_are_added() -> None:
+    class Mood(pydantic.BaseModel):
+        mood: str
+        mood_answer: str
+        error: str
+
+    said = '{"mood": "a", "mood_answer": "b", "error": "c"}'
+    frame = pd.DataFrame({"mood": ["old"], "mood_answer": ["older"], "error": ["oldest"]})
+    for _ in range(2):
+        frame = agentcell.ask_each(
+            FakeModel(said), "{mood}", frame, schema=Mood, progress=False
+        ).frame()
+
+    assert frame["mood"].tolist() == ["old"]
+    assert frame["mood_answer"].tolist() == ["older"]
+    assert frame["error"].tolist() == ["oldest"]
+    assert len(set(frame.columns)) == len(frame.columns) == 3 + 2 * 4
+    values = frame.iloc[0].tolist()
+    assert [values.count(one) for one in "abc"] == [2, 2, 2]
+
+
+def test_whole_numbers_stay_whole_beside_a_row_that_failed() -> None:
+    large = 2**53 + 1
+
+    class Total(pydantic.BaseModel):
+        total: int
+
+    model = FakeModel(
+        lambda asked: "no" if "bad" in str(asked.messages) else f'{{"total": {large}}}'
+    )
+    result = agentcell.ask_each(
+        model, "{x}", [{"x": "good"}, {"x": "bad"}], schema=Total, progress=False
+    )
+
+    total = result.frame()["total"]
+    assert total[0] == large
+    assert total.isna().tolist() == [False, True]
+
+
+def test_columns_of_several_levels_are_refused_before_anything_is_sent() -> None:
+    model = FakeModel("never")
+    frame = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("x", "a"), ("x", "b")]))
+
+    with pytest.raises(BatchError, match="several levels; one name for each"):
+        agentcell.ask_each(model, "{x}", frame, progress=False)
+
+    assert model.requests == []
+
+
 def test_no_row_sees_another_and_none_is_remembered() -> None:
     memory = HistoryMemory()
     memory.insert("user", "Earlier.")
@@ -562,6 +628,9 @@ def test_a_batch_replays_whatever_order_its_rows_come_in(tmp_path: Path) -> None
         ({"retries": -1}, "retries is -1"),
         ({"retry_delay": "soon"}, "retry_delay"),
         ({"limits": 5}, "limits is 5"),
+        ({"journal": 3}, "journal is 3; a file's path"),
+        ({"settings": "hot"}, "settings is 'hot'; a mapping"),
+        ({"on_row": "row"}, "on_row is 'row'; a function"),
         ({"executor": "providr"}, "'providr'"),
         ({"executor": object()}, "concurrent.futures.Executor"),
     ],

@@ -95,6 +95,21 @@ def test_a_row_that_fails_is_in_the_error_column_and_on_the_card(
     assert "not this one" in shown
 
 
+def test_the_card_says_what_to_do_about_the_commonest_error(
+    shell: InteractiveShell, ask: Any
+) -> None:
+    shell.push({"photos": pd.DataFrame({"photo": ["a.png", "b.png"]})})
+
+    shown = ask(
+        '%%agent --each photos -i photo="IMAGE:Photo" --out answers\nWhat is on {photo}?',
+        FakeModel("never"),
+    )
+
+    assert "2 × FieldError: Field 'photo' expects modality 'IMAGE'" in shown
+    assert "Fix: give an ImageAsset" in shown
+    assert "a file's path as pathlib.Path(...)" in shown
+
+
 def test_errors_are_shown_where_the_cell_is_quiet_too(ask: Any) -> None:
     quiet = ask("%%agent --each df --out answers -q\n{text}?", FakeModel("yes"))
     broken = ask("%%agent --each df --out answers -q\n{text}?", FakeModel(ValueError("no")))

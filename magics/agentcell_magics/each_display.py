@@ -139,11 +139,13 @@ def _text_of(message: Any) -> str:
 
 def _errors(result: BatchResult) -> list[str]:
     """Return the commonest errors, each with the number of its rows."""
-    said = Counter(
-        _shortened(str(one)) for one in result.failed if not isinstance(one.error, Stopped)
-    )
-    most = said.most_common(_MOST_ERRORS)
-    return [text if count == 1 else f"{count:,} × {text}" for text, count in most]
+    told = [one for one in result.failed if not isinstance(one.error, Stopped)]
+    most = Counter(_shortened(str(one)) for one in told).most_common(_MOST_ERRORS)
+    lines = [text if count == 1 else f"{count:,} × {text}" for text, count in most]
+    first = next((one for one in told if most and _shortened(str(one)) == most[0][0]), None)
+    if fix := getattr(first and first.error, "fix", ""):
+        lines.append(f"{say('Fix')}: {_shortened(fix)}")
+    return lines
 
 
 def _shortened(text: str) -> str:

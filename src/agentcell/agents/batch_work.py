@@ -133,8 +133,8 @@ class PromptWork:
     model
         Who is asked; anything with `invoke`.
     prompt
-        The text. What stands in braces and names no column stays as typed; an empty cell of a
-        DataFrame is an empty text.
+        The text. What stands in braces and names no column stays as typed; an empty cell is an
+        empty text.
     columns
         The names that slots may have; None: those of each row.
     system

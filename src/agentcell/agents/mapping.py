@@ -11,6 +11,7 @@ from agentcell.adapters.registry import resolve
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.agents.batch_work import AgentWork, PromptWork
 from agentcell.batch import BatchResult, Options, Plan, RowError, iterate_batch, run_batch
+from agentcell.batch.rows import columns_of
 from agentcell.interrupting import calmly
 from agentcell.prompts.fields import normalize_field_specs
 
@@ -122,11 +123,10 @@ def ask_each(  # noqa: PLR0913 (each is a part of the question)
         As `Agent.map`.
     """
     plan = Plan.of(executor, options)
-    columns = getattr(rows, "columns", None)
     work = PromptWork(
         resolve(model) if isinstance(model, str) else model,
         prompt,
-        columns=None if columns is None else [str(name) for name in columns],
+        columns=columns_of(rows),
         system=system,
         settings=plan.settings,
         schema=None if schema is None else AnswerSchema.of(schema),

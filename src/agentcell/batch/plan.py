@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -114,6 +114,13 @@ class Plan:
                     f"{name} is {repr(value)[:60]}; RateLimits(…) was expected.",
                     fix=f"give for example {name}=RateLimits(requests_per_minute=500).",
                 )
+        for name, kinds, noun in _KINDS:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kinds):
+                raise BatchError(
+                    f"{name} is {repr(value)[:60]}; {noun} was expected.",
+                    fix=f"give one, or leave {name} out.",
+                )
         if isinstance(self.executor, str) and self.executor != "provider":
             raise BatchError(
                 f"The executor is {self.executor[:40]!r}; an Executor or 'provider' was expected.",
@@ -153,6 +160,13 @@ class Plan:
         if self.budget is None or isinstance(self.budget, Budget):
             return self.budget
         return Budget(usd=self.budget)
+
+
+_KINDS: tuple[tuple[str, Any, str], ...] = (
+    ("journal", (str, os.PathLike), "a file's path"),
+    ("settings", Mapping, "a mapping of the model's settings"),
+    ("on_row", Callable, "a function"),
+)
 
 
 def _check(name: str, value: Any, least: int, *, whole: bool = False) -> None:

@@ -19,6 +19,8 @@ ANSWER_COLUMN = "answer"
 _CLASH = "_answer"
 """Follows the name of an answer's column, where the rows have one of that name already."""
 
+_INT64 = 2**63
+
 
 @dataclass(frozen=True, slots=True)
 class RowError:
@@ -212,8 +214,11 @@ class BatchResult(Sequence[Any]):
             frame = pd.DataFrame(index=range(len(self)))
         taken = {str(name) for name in frame.columns}
         for name, column in self.columns().items():
-            free = name if name not in taken else f"{name}{_CLASH}"
-            frame[free] = pd.Series(column, index=frame.index, dtype=None if column else object)
+            free = name
+            while free in taken:
+                free += _CLASH
+            taken.add(free)
+            frame[free] = pd.Series(column, index=frame.index, dtype=_dtype(column))
         return frame
 
     def columns(self) -> dict[str, list[Any]]:
@@ -223,9 +228,20 @@ class BatchResult(Sequence[Any]):
         columns: dict[str, list[Any]] = {
             name: [None if row is None else row.get(name) for row in found] for name in names
         }
-        error = ERROR_COLUMN if ERROR_COLUMN not in columns else f"{ERROR_COLUMN}_of_row"
+        error = ERROR_COLUMN
+        while error in columns:
+            error += "_of_row"
         columns[error] = [str(one) if isinstance(one, RowError) else None for one in self._values]
         return columns
+
+
+def _dtype(column: list[Any]) -> Any:
+    """Return the type of a column: whole numbers stay whole beside rows without an answer."""
+    known = [value for value in column if value is not None]
+    is_whole = all(type(value) is int and abs(value) < _INT64 for value in known)
+    if known and is_whole and len(known) < len(column):
+        return "Int64"
+    return None if known else object
 
 
 def summed(first: Spending, second: Spending) -> Spending:

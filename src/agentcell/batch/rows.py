@@ -64,6 +64,24 @@ def rows_of(given: Any) -> Rows:
     )
 
 
+def columns_of(given: Any) -> list[str] | None:
+    """Return the names that rows may have, where all rows are at hand; None where they are not.
+
+    Parameters
+    ----------
+    given
+        As for `rows_of`. Of a list, every row's names count: one without a value for a name that
+        others have is like an empty cell.
+    """
+    columns = getattr(given, "columns", None)
+    if columns is not None:
+        return [str(name) for name in columns]
+    if isinstance(given, (list, tuple)):
+        rows = (row for row in given if isinstance(row, Mapping))
+        return list(dict.fromkeys(str(name) for row in rows for name in row))
+    return None
+
+
 def is_frame(given: Any) -> bool:
     """Whether `given` is a DataFrame of pandas."""
     return hasattr(given, "iloc") and hasattr(given, "columns") and hasattr(given, "to_dict")
@@ -72,6 +90,11 @@ def is_frame(given: Any) -> bool:
 def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
     import pandas as pd  # type: ignore[import-untyped]
 
+    if getattr(frame.columns, "nlevels", 1) > 1:
+        raise BatchError(
+            "The DataFrame's columns have several levels; one name for each was expected.",
+            fix='join them: df.columns = ["_".join(map(str, names)) for names in df.columns].',
+        )
     names = [str(name) for name in frame.columns]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise BatchError(

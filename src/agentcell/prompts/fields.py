@@ -287,8 +287,10 @@ def _meant(word: str) -> FieldModality | None:
 def _wrong(spec: FieldSpec, received: str) -> FieldError:
     fix = {
         FieldModality.TEXT: "declare it as IMAGE, PDF or ANY, or give text.",
-        FieldModality.IMAGE: "give an ImageAsset, for example ImageAsset.from_path(...).",
-        FieldModality.PDF: "give a PdfAsset, for example PdfAsset.from_path(...).",
+        FieldModality.IMAGE: "give an ImageAsset, for example ImageAsset.from_path(...), or"
+        " a file's path as pathlib.Path(...).",
+        FieldModality.PDF: "give a PdfAsset, for example PdfAsset.from_path(...), or a file's path"
+        " as pathlib.Path(...).",
     }[spec.modality]
     return FieldError(
         f"Field '{spec.name}' expects modality '{spec.modality}', but received '{received}'.",

@@ -16,6 +16,7 @@ from agentcell.adapters.model import Model
 from agentcell.agents.answer_schema import AnswerSchema
 from agentcell.agents.batch_work import PromptWork
 from agentcell.batch import BatchResult, Options, Outcome, Plan, run_batch
+from agentcell.batch.rows import columns_of
 from agentcell.batch.spending import Tally
 from agentcell.history.spent import Spent
 from agentcell.prompts.fields import normalize_field_specs
@@ -47,16 +48,15 @@ class AsksEach(OwnTools):
         text
             The question; ``{column}`` stands for the row's value.
         rows
-            For the names of its columns, where it is a DataFrame.
+            For the names of its columns, where it is a DataFrame or a list.
         model, system, settings, schema, fields, attach, detail, pdf_as
             See `prepare`.
         """
-        columns = getattr(rows, "columns", None)
         usual = self.defaults
         return PromptWork(
             self._asked_model(model),
             text,
-            columns=None if columns is None else [str(name) for name in columns],
+            columns=columns_of(rows),
             system=usual.system if system is None else system,
             settings={**usual.settings, **(settings or {})},
             schema=None if schema is None else AnswerSchema.of(schema),
