@@ -99,6 +99,8 @@ def _from_place(place: str, values: Mapping[str, Any], access: AccessPolicy) -> 
 
 
 def _one_image(found: object, name: str) -> ImageAsset:
+    if isinstance(found, list) and len(found) == 1:  # one generated picture, for example
+        found = found[0]
     if isinstance(found, ImageAsset):
         return found
     what, fix = f"holds {type(found).__name__}", "name one image."

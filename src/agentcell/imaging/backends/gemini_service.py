@@ -21,6 +21,7 @@ from agentcell.adapters.transport import post, refusal
 from agentcell.assets.asset import ImageAsset
 from agentcell.assets.convert import Target, converted
 from agentcell.errors import GenerationError, GenerationFailed
+from agentcell.imaging.backends.account import MakersAccount
 from agentcell.imaging.backends.wire import MOST_BYTES, Answer, answered, prepared
 from agentcell.imaging.wish import GenerationWish
 
@@ -36,7 +37,7 @@ MOST_REFERENCE_BYTES = 20_000_000
 _TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})
 
 
-class GeminiService(GeminiModel):
+class GeminiService(MakersAccount, GeminiModel):
     """One model of Google's, asked for what is no conversation."""
 
     def ready_request(self, body: Mapping[str, Any], timeouts: Timeouts) -> Prepared:

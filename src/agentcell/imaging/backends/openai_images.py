@@ -21,6 +21,7 @@ from agentcell.adapters.openai_client import OpenAIProtocolModel
 from agentcell.adapters.pricing import cost
 from agentcell.errors import GenerationError, GenerationFailed
 from agentcell.imaging.backend import ImageBackend
+from agentcell.imaging.backends.account import MakersAccount
 from agentcell.imaging.backends.form import form_of
 from agentcell.imaging.backends.openai_wish import as_mask, check, expected_usage, sendable
 from agentcell.imaging.backends.wire import (
@@ -36,7 +37,7 @@ from agentcell.imaging.wish import GenerationWish
 DEFAULT_MODEL = "gpt-image-2.5-flare"
 
 
-class _Service(OpenAIProtocolModel):
+class _Service(MakersAccount, OpenAIProtocolModel):
     """The account and address of OpenAI, for one of its two ways to a picture."""
 
     provider: ClassVar[str] = "openai"

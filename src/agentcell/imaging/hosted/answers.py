@@ -143,7 +143,7 @@ def detail(body: bytes, origin: Origin) -> str:
 
 def failed(origin: Origin, problem: str, fix: str, **facts: Any) -> GenerationFailed:
     """Return the error about a job, without keys and queries of addresses in it."""
-    problem = without_queries(failures.redacted(problem, *origin.hidden))
+    problem = failures.redacted(without_queries(problem), *origin.hidden)
     return GenerationFailed(problem, fix=fix, provider=origin.provider, **facts)
 
 
@@ -160,7 +160,7 @@ def _line(text: str, origin: Origin, most: int = MOST_DETAIL) -> str:
     text = text[: 8 * MOST_DETAIL]
     seen = "".join(" " if unicodedata.category(one) in _INVISIBLE else one for one in text)
     line = " ".join(seen.split())
-    return cut(without_queries(failures.redacted(line, *origin.hidden)), most)
+    return cut(failures.redacted(without_queries(line), *origin.hidden), most)
 
 
 def _items(media: object) -> tuple[Item, ...]:
