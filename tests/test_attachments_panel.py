@@ -293,6 +293,27 @@ def test_what_is_removed_goes_out_no_more(session: Session, page: Page) -> None:
     assert gone in reply["notice"]
 
 
+def test_what_was_removed_by_mistake_is_brought_back_as_it_was(
+    session: Session, page: Page
+) -> None:
+    session.model = FakeModel("A plan.")
+    sent = session.attach(image("red"), name="sent", label="Plan")
+    session.ask("What is it?")
+    waits = session.attach(image("blue"), name="waits", label="Map")
+    for tag in (sent, waits):
+        page.ask("remove", {"tag": tag})
+    assert len(session.attachments) == 0
+
+    back = [page.ask("bring-back", {"tag": tag}) for tag in (sent, waits)]
+
+    assert [one["tag"] for one in back] == [sent, waits]
+    assert back[0]["notice"] == f"{sent} is back."
+    assert [block.tag for block in session.attachments] == [sent, waits]
+    assert [block.tag for block in session.waiting] == [waits]
+    assert session.attachments[1].description == "Map"
+    assert "none of those that were removed" in page.refusal("bring-back", {"tag": sent})
+
+
 def test_the_order_is_that_in_which_they_go_out(session: Session, page: Page) -> None:
     tags = [session.attach(image(color), name=color) for color in ("red", "green", "blue")]
     wanted = [tags[2], tags[0], tags[1]]

@@ -565,6 +565,72 @@ def test_conversations_are_chosen_and_begun(chats: Chats) -> None:
     assert [view["question"] for view in state["turns"]["turns"]] == ["In main"]
 
 
+HOSTILE_NAMES = [
+    "<img src=x onerror=alert(1)>",
+    "x" * 400,
+    "a\nb\x1b[31mc",
+    " ",
+    "\u202eback",
+    "../..",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=map(ascii, HOSTILE_NAMES))
+def test_a_conversation_is_shown_whatever_it_is_called(chats: Chats, name: str) -> None:
+    chat = chats("Yes.", "And more.")
+    chat.session.ask("In there", conversation=name)
+    chat.page.ask("show", {"conversation": name})
+    state = chat.page.ask("hello")
+
+    assert [view["question"] for view in state["turns"]["turns"]] == ["In there"]
+    assert state["conversations"] == [name]
+    chat.page.ask("new")  # its name is made of the former one
+    chat.page.ask("show", {"conversation": name})
+    chat.page.ask("branch", {"turn": state["turns"]["order"][0]})
+    chat.say("On")
+    assert len(chat.session.conversations) == 2
+
+
+def test_a_name_of_a_new_conversation_is_short_and_can_be_read(chats: Chats) -> None:
+    chat = chats("Yes.")
+
+    assert "1 to 200 characters" in chat.page.refusal("show", {"conversation": "x" * 201})
+    assert "1 to 200 characters" in chat.page.refusal("show", {"conversation": " \x1b[0m"})
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply("Half an", finish="length"), "The answer was cut at the model's limit."),
+        (Reply("Half", finish="content_filter"), "The provider's filter cut the answer."),
+        (Reply(""), "The answer is empty."),
+        (Reply("All of it."), ""),
+    ],
+)
+def test_how_an_answer_ended_stands_below_it_and_in_what_is_saved(
+    chats: Chats, reply: Reply, said: str
+) -> None:
+    chat = chats(reply)
+    view = chat.say("Well?")["view"]
+    static = chat.panel.static()
+
+    assert view["notice"] == said
+    for text in (static.html, static.markdown, static.text):
+        assert said in unescape(text)
+        assert said or "is empty" not in text
+
+
+def test_what_was_taken_back_goes_with_the_next_question_again(chats: Chats) -> None:
+    chat = chats("Yes.")
+    tag = chat.session.attach(picture(), name="plot")
+    chat.page.ask("withdraw", {"tag": tag})
+    assert chat.session.waiting == ()
+    chat.page.ask("bring-back", {"tag": tag})
+
+    assert [block.tag for block in chat.session.waiting] == [tag]
+    assert "No attachment is called" in chat.page.refusal("bring-back", {"tag": "[x]"})
+
+
 # -- many turns --------------------------------------------------------------------------------
 
 

@@ -359,6 +359,25 @@ def test_removing_a_picture_takes_its_mask_along(panel: GenerationPanel, page: P
     assert panel.state()["references"] == []
 
 
+def test_what_was_removed_comes_back_in_its_place_with_its_mask(
+    panel: GenerationPanel, page: Page
+) -> None:
+    names = [page.upload(picture(), f"{name}.png")["payload"]["reference"] for name in "abc"]
+    page.upload(picture(), "m.png", role="mask", reference=names[0])
+    put = page.ask("remove", {"reference": names[0]})["put"]
+    page.ask("bring-back", {"put": put})
+
+    state = panel.state()
+    assert [one["id"] for one in state["references"]] == names
+    assert state["mask"] == names[0]
+
+    put = page.ask("unmask")["put"]
+    assert panel.state()["mask"] == ""
+    page.ask("bring-back", {"put": put})
+    assert panel.state()["mask"] == names[0]
+    assert "none of what was removed" in page.refusal("bring-back", {"put": put})
+
+
 @pytest.mark.parametrize(("data", "said"), [(b"%PDF-1.4\n%%EOF\n", ""), (b"hello", "")])
 def test_what_is_no_picture_is_refused(page: Page, data: bytes, said: str) -> None:
     reply = page.upload(data, "thing.png")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import agentcell_widgets
-from agentcell.widgets import AttachmentsPanel, HistoryPanel
+from agentcell.widgets import AttachmentsPanel, ChatPanel, GenerationPanel, HistoryPanel
 from agentcell.wording import placeholders
 from agentcell_widgets.panel import Panel
 from agentcell_widgets.panel.zh import ZH
@@ -29,7 +29,12 @@ SPACE = "http://www.w3.org/2000/svg"
 SENTENCE = re.compile(r"""\bt\(\s*"((?:[^"\\]|\\.)*)\"""")
 TITLE = re.compile(r'openPanel\(\{[^}]*title: "([^"]+)"')
 
-OURS = {"attachments": AttachmentsPanel, "history": HistoryPanel}
+OURS = {
+    "attachments": AttachmentsPanel,
+    "chat": ChatPanel,
+    "generation": GenerationPanel,
+    "history": HistoryPanel,
+}
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -65,7 +70,7 @@ def test_every_class_is_the_project_s_own(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_sentence_of_a_page_is_translated(name: str) -> None:
-    files = [FOLDER / "panel" / "panel.js", FOLDER / name / f"{name}.js"]
+    files = [*(FOLDER / "panel").glob("*.js"), *(FOLDER / name).glob("*.js")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     said = {ast.literal_eval(f'"{one}"') for one in SENTENCE.findall(text)}
     said |= set(TITLE.findall(text))

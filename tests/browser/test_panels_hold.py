@@ -22,6 +22,8 @@ WIDER = """e => [...e.querySelectorAll('*'), e].filter(n =>
     n.getBoundingClientRect().right > e.getBoundingClientRect().right + 1)
   .map(n => n.className)"""
 
+NOTICE = ".agentcell-notice[role=status]"
+
 ENDED = "This panel ended with its kernel. Fix: run its cell again."
 
 CLASSES = {
@@ -57,7 +59,7 @@ def test_after_a_restart_of_the_kernel_each_panel_says_that_it_ended(
     restart(notebook)
     for title in CLASSES:
         panel = region(notebook, title)
-        expect(panel.locator(":scope > .agentcell-notice")).to_have_text(ENDED)
+        expect(panel.locator(NOTICE)).to_have_text(ENDED)
     words.press("Enter")
     expect(words).to_have_value("Are you there?")
     expect(region(notebook, "Chat").locator(".agentcell-waiting")).to_be_hidden()
@@ -227,7 +229,7 @@ def test_a_dropped_folder_and_a_file_that_is_empty_are_told_of_with_what_came(
     line.detach()
 
     expect(panel.get_by_role("listitem")).to_have_count(1)
-    notice = panel.locator(":scope > .agentcell-notice")
+    notice = panel.locator(NOTICE)
     expect(notice).to_contain_text("holiday is a folder. Fix: choose the files in it.")
     expect(notice).to_contain_text("nothing.png is empty.")
 

@@ -28,19 +28,24 @@ _WIDTH = 2 * SHOWN_WIDTH
 """Pixels of a whole row: two for each that is shown, so that it is sharp on a fine screen."""
 
 _TALLEST = 320
+_SMALLEST = 64
 _GAP = 12
 _IN_A_ROW = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 9: 3}
 _MOST_IN_A_ROW = 4
 _QUALITIES = (80, 70, 60, 50, 40, 30)
 
 
-def strip(blocks: Iterable[MediaMessageBlock]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def strip(
+    blocks: Iterable[MediaMessageBlock], *, most_bytes: int = MAX_PREVIEW_BYTES
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """Return the picture's data and metadata; None where nothing can be shown of any attachment.
 
     Parameters
     ----------
     blocks
         In the order in which they are shown: row by row, from the left.
+    most_bytes
+        What the picture may weigh.
     """
     shown = [
         (one, f"{plain(block.tag)} {plain(one.alt)}")
@@ -54,7 +59,8 @@ def strip(blocks: Iterable[MediaMessageBlock]) -> tuple[dict[str, Any], dict[str
     sheet = _below([_row([one for one, _ in row]) for row in rows])
     alt = "; ".join(words for _, words in shown)
     size = {"width": round(sheet.width / 2), "height": round(sheet.height / 2)}
-    data = {"image/jpeg": base64.b64encode(_encoded(sheet)).decode("ascii"), "text/plain": alt}
+    encoded = base64.b64encode(_encoded(sheet, most_bytes)).decode("ascii")
+    data = {"image/jpeg": encoded, "text/plain": alt}
     return data, {"image/jpeg": {"alt": alt, **size}}
 
 
@@ -88,13 +94,12 @@ def _below(rows: list[Image]) -> Image:
     return sheet
 
 
-def _encoded(sheet: Image) -> bytes:
-    """Return a JPEG that weighs no more than a preview may."""
-    data = b""
-    for quality in _QUALITIES:
-        file = io.BytesIO()
-        sheet.save(file, "JPEG", quality=quality, optimize=True)
-        data = file.getvalue()
-        if len(data) <= MAX_PREVIEW_BYTES:
-            break
-    return data
+def _encoded(sheet: Image, most_bytes: int) -> bytes:
+    """Return a JPEG that weighs no more than that: a coarser one, then one of fewer pixels."""
+    while True:
+        for quality in _QUALITIES:
+            file = io.BytesIO()
+            sheet.save(file, "JPEG", quality=quality, optimize=True)
+            if file.tell() <= most_bytes or max(sheet.size) < _SMALLEST:
+                return file.getvalue()
+        sheet = sheet.resize((max(1, sheet.width * 3 // 4), max(1, sheet.height * 3 // 4)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +17,17 @@ from agentcell.wording import say, word
 from agentcell_widgets.attachments.cards import Cards
 from agentcell_widgets.attachments.places import assets_at, names_of_pictures
 from agentcell_widgets.attachments.zh import ZH
-from agentcell_widgets.panel import Message, Panel, Payload, Static, Uploaded, css, esm, handles
+from agentcell_widgets.panel import (
+    Message,
+    Panel,
+    Payload,
+    Static,
+    Uploaded,
+    css,
+    esm,
+    handles,
+    that_fit,
+)
 from agentcell_widgets.panel.media_words import alternative, described
 
 __all__ = ["AttachmentsPanel"]
@@ -31,6 +42,7 @@ _LONGEST_PLACE = 20_000_000
 _MOST_PAGES = 100_000
 _MOST_TAGS = 10_000
 _MOST_NAMED = 3
+_MOST_REMOVED = 20
 
 EMPTY = "No attachments yet."
 
@@ -50,8 +62,9 @@ class AttachmentsPanel(Panel):
     Notes
     -----
     The page is told ``state``: ``model``, ``total``, ``cards`` and ``names``; see `Cards`. It asks
-    ``add`` (``place``, ``kind``), ``remove`` (``tag``), ``label`` (``tag``, ``label``),
-    ``arrange`` (``tags``) and ``picture`` (``tag``, ``page``, ``large``), and sends files.
+    ``add`` (``place``, ``kind``), ``remove`` and ``bring-back`` (``tag``), ``label`` (``tag``,
+    ``label``), ``arrange`` (``tags``) and ``picture`` (``tag``, ``page``, ``large``), and sends
+    files.
     """
 
     NAME = "attachments"
@@ -64,6 +77,7 @@ class AttachmentsPanel(Panel):
     def __init__(self, session: Session, *, variables: Variables | None = None) -> None:
         self._variables = variables
         self._cards = Cards()
+        self._removed: deque[tuple[MediaMessageBlock, bool]] = deque(maxlen=_MOST_REMOVED)
         self._told: Mapping[str, Any] | None = None
         super().__init__(session)
 
@@ -84,14 +98,21 @@ class AttachmentsPanel(Panel):
         if not lines:
             empty = word(EMPTY)
             return Static(html=f"<p>{as_html(empty)}</p>", markdown=as_literal(empty), text=empty)
-        items = "".join(
-            f"<li><strong>{as_html(tag)}</strong> {as_html(facts)}</li>" for tag, facts in lines
-        )
-        rows = "\n".join(f"- **{as_literal(tag)}** {as_literal(facts)}" for tag, facts in lines)
+        rows = [
+            (
+                f"<li><strong>{as_html(tag)}</strong> {as_html(facts)}</li>",
+                f"- **{as_literal(tag)}** {as_literal(facts)}",
+                f"{tag} {facts}",
+            )
+            for tag, facts in lines
+        ]
+        if left_out := len(rows) - that_fit(rows):
+            more = say("and {count} more", count=left_out)
+            rows = [*rows[:-left_out], (f"<li>{as_html(more)}</li>", f"- {as_literal(more)}", more)]
         return Static(
-            html=f"<ul>{items}</ul>",
-            markdown=rows,
-            text="\n".join(f"{tag} {facts}" for tag, facts in lines),
+            html=f"<ul>{''.join(html for html, _, _ in rows)}</ul>",
+            markdown="\n".join(markdown for _, markdown, _ in rows),
+            text="\n".join(text for _, _, text in rows),
         )
 
     # -- added
@@ -140,10 +161,28 @@ class AttachmentsPanel(Panel):
     @handles("remove")
     def _remove(self, message: Message) -> dict[str, Any]:
         tag = message.text("tag", longest=_LONGEST_TAG)
-        self.session.forget(tag)
+        waits = any(one.tag == tag for one in self.session.waiting)
+        self._removed.append((self.session.forget(tag), waits))
         return {
             "notice": say("{tag} is removed; the model will not be given it again.", tag=plain(tag))
         }
+
+    @handles("bring-back")
+    def _bring_back(self, message: Message) -> dict[str, Any]:
+        """Undo a removal."""
+        tag = message.text("tag", longest=_LONGEST_TAG)
+        found = next((one for one in self._removed if one[0].tag == tag), None)
+        if found is None:
+            raise AttachmentError(
+                f"{plain(tag)[:80]!r} is none of those that were removed here last.",
+                fix="attach it again.",
+            )
+        self._removed.remove(found)
+        block, waits = found
+        tag = self.session.attach(block.asset, name=block.field_name, label=block.description)
+        if not waits:
+            self.session.withdraw(tag)
+        return {"tag": tag, "notice": say("{tag} is back.", tag=plain(tag))}
 
     @handles("label")
     def _label(self, message: Message) -> dict[str, Any]:

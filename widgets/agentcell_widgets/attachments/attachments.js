@@ -54,8 +54,10 @@ function attachmentCard(panel, tray, card) {
     kind: "agentcell-plain",
     press: async () => {
       setOff(remove, true);
-      const reply = await panel.attempt("remove", { tag: card.key });
-      if (!reply) setOff(remove, false);
+      const tag = card.key;
+      const reply = await panel.attempt("remove", { tag });
+      if (reply) panel.say(reply.notice, { takeBack: () => tray.bringBack(tag) });
+      else setOff(remove, false);
     },
   });
   const actions = make("div", "agentcell-actions", remove, earlier, later);
@@ -244,6 +246,14 @@ function enlargeAttachment(panel, card, first) {
   show();
 }
 
+// Scroll `list`, and nothing around it, as far as `node` needs.
+function showWithin(list, node) {
+  const frame = list.getBoundingClientRect();
+  const box = node.getBoundingClientRect();
+  if (box.bottom > frame.bottom) list.scrollTop += box.bottom - frame.bottom;
+  else if (box.top < frame.top) list.scrollTop -= frame.top - box.top;
+}
+
 function render({ model, el }) {
   const panel = openPanel({ model, el, name: "attachments", title: "Attachments" });
   const { t } = panel;
@@ -297,6 +307,7 @@ function render({ model, el }) {
     make("header", "agentcell-top", title, about),
     make("div", "agentcell-tools", files, form),
     uploads,
+    panel.notice, // below many cards nobody would see it
     hint,
     list,
   );
@@ -308,6 +319,10 @@ function render({ model, el }) {
     focusLater: (key) => {
       wantsFocus = key;
       focusWanted();
+    },
+    async bringBack(tag) {
+      const reply = await panel.attempt("bring-back", { tag });
+      if (reply) tray.focusLater(reply.tag);
     },
     async move(key, step) {
       const from = order.indexOf(key);
@@ -349,8 +364,13 @@ function render({ model, el }) {
         cards.delete(key);
       }
     }
+    const isFirst = order.length === 0;
+    let newest = null;
     state.cards.forEach((card, index) => {
-      if (!cards.has(card.key)) cards.set(card.key, attachmentCard(panel, tray, card));
+      if (!cards.has(card.key)) {
+        cards.set(card.key, attachmentCard(panel, tray, card));
+        newest = isFirst ? null : cards.get(card.key).node;
+      }
       cards.get(card.key).update(card, index, now.length);
     });
     if (now.join("\n") !== [...list.children].map((node) => node.dataset.key).join("\n")) {
@@ -360,6 +380,7 @@ function render({ model, el }) {
       }
     }
     order = now;
+    if (newest) showWithin(list, newest);
     if (at >= 0) {
       if (active.isConnected) active.focus();
       else if (now.length) cards.get(now[Math.min(at, now.length - 1)]).remove.focus();

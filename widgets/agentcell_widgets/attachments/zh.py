@@ -49,5 +49,7 @@ ZH: Final[dict[str, str]] = {
         "{tags}：之前已附加；将随下一个问题一起发送。"
     ),
     "{tag} is removed; the model will not be given it again.": ("{tag} 已移除；不会再提供给模型。"),
+    "and {count} more": "另有 {count} 个",
+    "{tag} is back.": "{tag} 已恢复。",
     "It is called {tag} now.": "它现在叫 {tag}。",
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agentcell.agents.acting import ApprovalMode
 from agentcell.assets.preview import preview
-from agentcell.errors import PanelError
+from agentcell.errors import AttachmentError, PanelError
 from agentcell.history.notebook import MAIN
+from agentcell.messages import MediaMessageBlock
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import add_language, say
@@ -63,9 +64,9 @@ class ChatPanel(Panel):
     Notes
     -----
     Besides those of `Panel`, the page sends ``submit``, ``stop``, ``retry``, ``edit``, ``branch``,
-    ``new``, ``show``, ``model``, ``dry-run``, ``answer``, ``earlier``, ``picture``, ``withdraw``;
-    and is told ``turns``, ``begun``, ``delta``, ``thinking``, ``call``, ``ask``, ``asked``,
-    ``status``, ``ended`` and ``refused``. See `Chat`, `Answering` and `Asks`.
+    ``new``, ``show``, ``model``, ``dry-run``, ``answer``, ``earlier``, ``picture``, ``withdraw``,
+    ``bring-back``; and is told ``turns``, ``begun``, ``delta``, ``thinking``, ``call``, ``ask``,
+    ``asked``, ``status``, ``ended`` and ``refused``. See `Chat`, `Answering` and `Asks`.
     """
 
     NAME = "chat"
@@ -222,11 +223,24 @@ class ChatPanel(Panel):
 
     @handles("withdraw")
     def _withdraw(self, message: Message) -> dict[str, Any]:
-        tag = self._waiting(message.text("tag", longest=2_000))
+        tag = self._tag(message, self.session.waiting)
         self.session.withdraw(tag)
         return {"notice": say("{tag} stays here.", tag=plain(tag))}
 
-    def _waiting(self, shown: str) -> str:
-        """Return the tag that the page shows as `shown`."""
-        tags = (block.tag for block in self.session.waiting)
-        return next((tag for tag in tags if plain(tag) == shown), shown)
+    @handles("bring-back")
+    def _bring_back(self, message: Message) -> dict[str, Any]:
+        """Undo `_withdraw`."""
+        known = self.session.attachments
+        tag = self._tag(message, known)
+        block = next((one for one in known if one.tag == tag), None)
+        if block is None:
+            raise AttachmentError(
+                f"No attachment is called {plain(tag)[:80]!r}.", fix="attach it again."
+            )
+        self.session.attach(block.asset, name=block.field_name, label=block.description)
+        return {"notice": say("{tag} goes with the next question.", tag=plain(tag))}
+
+    def _tag(self, message: Message, blocks: Iterable[MediaMessageBlock]) -> str:
+        """Return the tag that the page shows as the message says."""
+        shown = message.text("tag", longest=2_000)
+        return next((one.tag for one in blocks if plain(one.tag) == shown), shown)

@@ -220,7 +220,7 @@ function render({ model, el }) {
 
   function showState(told) {
     state = told;
-    conversations.replaceChildren(...told.conversations.map((name) => new Option(name, name)));
+    conversations.replaceChildren(...told.conversations.map((name) => choiceOf(name)));
     conversations.value = told.conversation;
     if (models !== panel.root.getRootNode().activeElement) models.value = told.model;
     if (modelList.childElementCount !== told.models.length) {
@@ -249,7 +249,11 @@ function render({ model, el }) {
           label: t("Take back {tag}", { tag: one.tag }),
           kind: "agentcell-plain",
           press: async () => {
-            if (await panel.attempt("withdraw", { tag: one.tag })) words.focus();
+            const { tag } = one;
+            const reply = await panel.attempt("withdraw", { tag });
+            if (!reply) return;
+            panel.say(reply.notice, { takeBack: () => panel.attempt("bring-back", { tag }) });
+            words.focus();
           },
         });
         return make("li", "", transcript.figure(one), takesBack);
@@ -278,7 +282,7 @@ function render({ model, el }) {
     transcript.end(told);
     giveBack(told.text);
     if (!told.view && told.error) panel.fail(told.error);
-    else panel.say(t(ENDS[told.view?.status] ?? ENDS.interrupted));
+    else panel.say(told.view?.notice || t(ENDS[told.view?.status] ?? ENDS.interrupted));
     follow(wasAtEnd);
   });
 

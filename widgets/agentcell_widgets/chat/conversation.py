@@ -119,7 +119,7 @@ class Chat:
             self._ask(text_again(turn), options, cell=str(turn.cell_id), replaces=turn.id)
             return
         if turn.is_sent_again:
-            self.show(self.session.branch(turn_id, before=True))
+            self._go_to(self.session.branch(turn_id, before=True))
         self._ask(text_again(turn), options, cell=new_panel_cell())
 
     def edit(self, turn_id: str, text: str) -> None:
@@ -141,7 +141,7 @@ class Chat:
         if not text.strip():
             raise PanelError("The question is empty.", fix="write it, then send it.")
         turn = self._turn(turn_id)
-        self.show(self.session.branch(turn_id, before=True))
+        self._go_to(self.session.branch(turn_id, before=True))
         options = {**asks_again(turn), **self._typed(text)}
         self._ask(written(text), options, cell=new_panel_cell(), given_back=text)
 
@@ -161,7 +161,7 @@ class Chat:
         self._must_be_free()
         self._turn(turn_id)
         name = self.session.branch(turn_id)
-        self.show(name)
+        self._go_to(name)
         return name
 
     def new(self) -> str:
@@ -169,7 +169,7 @@ class Chat:
         name = next_name(
             self.shown.conversation, {*self.session.conversations, self.shown.conversation}
         )
-        self.show(name)
+        self._go_to(name)
         return name
 
     def show(self, conversation: str) -> None:
@@ -185,13 +185,17 @@ class Chat:
         PanelError
             If it is none, or an answer is still on its way.
         """
-        name = plain(conversation).strip()
-        if not name or len(name) > _LONGEST_NAME:
+        known = {*self.session.conversations, self.shown.conversation}
+        name = conversation if conversation in known else plain(conversation).strip()
+        if name not in known and not 0 < len(name) <= _LONGEST_NAME:
             raise PanelError(
                 f"A conversation's name has 1 to {_LONGEST_NAME} characters;"
                 f" {len(name):,} were given.",
                 fix="choose another name.",
             )
+        self._go_to(name)
+
+    def _go_to(self, name: str) -> None:
         self._must_be_free()
         self._tell("turns", **(self.shown.go_to(name) or {}))
         self._tell("state", **self.state())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from agentcell.card import NO_MATHS
@@ -13,8 +13,8 @@ from agentcell.imaging.strip import strip
 from agentcell.messages import MediaMessageBlock, media_blocks
 from agentcell.safe_text import as_html, as_literal, plain, safe_markdown
 from agentcell.wording import say
-from agentcell_widgets.chat.views import facts, why_failed
-from agentcell_widgets.panel import NO_PICTURE, Static
+from agentcell_widgets.chat.views import facts, how_it_ended, why_failed
+from agentcell_widgets.panel import NO_PICTURE, Static, weight
 from agentcell_widgets.panel.media_words import described
 
 Bundle: TypeAlias = dict[str, Any]
@@ -22,14 +22,22 @@ Bundle: TypeAlias = dict[str, Any]
 MOST_TURNS = 40
 """Turns that the output holds: the last ones. All are in the session."""
 
-MOST_CHARACTERS = 30_000
-"""Characters of questions and answers that it holds: where there are more, fewer turns."""
+MOST_HTML = 20_000
+"""Bytes of the transcript as most hosts show it: where there are more, fewer turns."""
+
+MOST_PLAIN = 6_000
+"""Bytes of it in Markdown, and in words alone, for hosts that show no HTML."""
 
 MOST_PICTURES = 12
 """Attachments that the picture below it shows: the last ones."""
 
-_LONGEST_ANSWER = 20_000
+MOST_PICTURE_BYTES = 11_000
+"""Of that picture; a third more in Base64. All together a panel leaves 50 kB at most."""
+
+_SHORTEST = 200
 _LONGEST_CALL = 200
+_MOST_LINES = 20
+"""Attachments of one turn, and calls, that are named."""
 
 _QUIET = "opacity:0.75;font-size:85%"
 _QUESTION = "border-left:3px solid #888;padding:2px 10px;margin:8px 0;white-space:pre-wrap"
@@ -55,51 +63,68 @@ def transcript(
     forgotten
         Fingerprints of attachments that nothing shows any more.
     """
-    kept = _that_fit(turns)
-    more += len(turns) - len(kept)
-    title = say("Chat: {conversation}", conversation=plain(conversation))
-    above = say("… {count} earlier turns", count=f"{more:,}") if more else ""
-    if not kept and not more:
-        above = say("Nothing was asked yet.")
-    html = [f"<p><strong>{as_html(title)}</strong></p>"]
-    markdown, text = [f"**{as_literal(title)}**"], [plain(title)]
-    if above:
-        html.append(f"<p>{as_html(above)}</p>")
-        markdown.append(f"*{as_literal(above)}*")
-        text.append(above)
-    for turn in kept:
-        html += _html(turn, _shown(turn, forgotten))
-        markdown += _markdown(turn, _shown(turn, forgotten))
-        text += _text(turn, _shown(turn, forgotten))
+    title = say("Chat: {conversation}", conversation=cut(plain(conversation), _LONGEST_CALL))
+
+    def above(kept: Sequence[str]) -> list[str]:
+        left_out = more + len(turns) - len(kept)
+        if left_out:
+            return [say("… {count} earlier turns", count=f"{left_out:,}")]
+        return [] if kept else [say("Nothing was asked yet.")]
+
+    def fitting(form: _Form, most: int) -> list[str]:
+        return _fitting(turns, lambda turn, most: form(turn, _shown(turn, forgotten), most), most)
+
+    html = fitting(_html, MOST_HTML)
+    markdown = fitting(_markdown, MOST_PLAIN)
+    text = fitting(_text, MOST_PLAIN)
+    heads = [f"<p><strong>{as_html(title)}</strong></p>"]
+    heads += [f"<p>{as_html(line)}</p>" for line in above(html)]
+    kept = turns[len(turns) - len(html) :]
     return Static(
-        html=f"<div {NO_MATHS}>{''.join(html)}</div>",
-        markdown="\n\n".join(markdown),
-        text="\n\n".join(text),
+        html=f"<div {NO_MATHS}>{''.join([*heads, *html])}</div>",
+        markdown="\n\n".join(
+            [
+                f"**{as_literal(title)}**",
+                *(f"*{as_literal(line)}*" for line in above(markdown)),
+                *markdown,
+            ]
+        ),
+        text="\n\n".join([plain(title), *above(text), *text]),
         picture=_pictures(kept, forgotten),
     )
+
+
+_Form: TypeAlias = Callable[[Turn, list[MediaMessageBlock], int], str]
+"""Writes a turn of which at most so many characters of question and answer are wanted."""
+
+
+def _fitting(turns: Sequence[Turn], write: Callable[[Turn, int], str], most: int) -> list[str]:
+    """Return the last turns as written, that fit into `most` bytes; of the last its beginning."""
+    written: list[str] = []
+    room = most
+    for turn in reversed(turns[-MOST_TURNS:]):
+        longest = most
+        one = write(turn, longest)
+        while not written and (size := weight(one)) > room and longest > _SHORTEST:
+            longest = min(int(longest * room / size), longest - _SHORTEST // 2)
+            one = write(turn, longest)
+        room -= weight(one)
+        if room < 0 and written:
+            break
+        written.append(one)
+    return written[::-1]
 
 
 def _shown(turn: Turn, forgotten: frozenset[str]) -> list[MediaMessageBlock]:
     return [one for one in media_blocks(turn.messages) if one.fingerprint not in forgotten]
 
 
-def _that_fit(turns: Sequence[Turn]) -> list[Turn]:
-    kept: list[Turn] = []
-    room = MOST_CHARACTERS
-    for turn in reversed(turns[-MOST_TURNS:]):
-        room -= len(turn.question) + min(len(turn.answer), _LONGEST_ANSWER)
-        if room < 0 and kept:
-            break
-        kept.append(turn)
-    return kept[::-1]
+def _question(turn: Turn, longest: int) -> str:
+    return cut(plain(turn.question.strip("\n")), longest)
 
 
-def _question(turn: Turn) -> str:
-    return cut(plain(turn.question.strip("\n")), _LONGEST_ANSWER)
-
-
-def _answer(turn: Turn) -> str:
-    return cut(turn.answer, _LONGEST_ANSWER)
+def _answer(turn: Turn, longest: int) -> str:
+    return cut(turn.answer, max(_SHORTEST, longest - len(turn.question)))
 
 
 def _named(block: MediaMessageBlock) -> tuple[str, str]:
@@ -109,56 +134,66 @@ def _named(block: MediaMessageBlock) -> tuple[str, str]:
 def _ending(turn: Turn) -> str:
     if turn.status == "failed":
         return say("failed: {reason}", reason=cut(why_failed(turn), _LONGEST_CALL))
-    return facts(turn)
+    return " · ".join(one for one in (how_it_ended(turn), facts(turn)) if one)
 
 
-def _calls(turn: Turn) -> Iterator[str]:
-    for message in turn.messages:
-        for call in message.get("tool_calls") or ():
-            yield call_text(call, _LONGEST_CALL)
+def _calls(turn: Turn) -> list[str]:
+    calls = [call for message in turn.messages for call in message.get("tool_calls") or ()]
+    said = [call_text(call, _LONGEST_CALL) for call in calls[:_MOST_LINES]]
+    return [*said, *_and_more(len(calls))]
 
 
-def _html(turn: Turn, blocks: list[MediaMessageBlock]) -> Iterator[str]:
-    yield f'<div dir="auto" style="{_QUESTION}">{as_html(_question(turn))}</div>'
-    for block in blocks:
+def _and_more(count: int) -> list[str]:
+    left_out = count - _MOST_LINES
+    return [say("and {count} more", count=left_out)] if left_out > 0 else []
+
+
+def _html(turn: Turn, blocks: list[MediaMessageBlock], longest: int) -> str:
+    quiet = []
+    for block in blocks[:_MOST_LINES]:
         tag, what = _named(block)
-        named = f"<strong>{as_html(tag)}</strong> {as_html(what)}"
-        yield f'<div dir="auto" style="{_QUIET}">{named}</div>'
-    for call in _calls(turn):
-        yield f'<div dir="auto" style="{_QUIET}">{as_html(call)}</div>'
+        quiet.append(f"<strong>{as_html(tag)}</strong> {as_html(what)}")
+    quiet += map(as_html, [*_and_more(len(blocks)), *_calls(turn)])
+    parts = [f'<div dir="auto" style="{_QUESTION}">{as_html(_question(turn, longest))}</div>']
+    parts += [f'<div dir="auto" style="{_QUIET}">{line}</div>' for line in quiet]
     if turn.answer.strip():
-        yield f'<div dir="auto">{as_page(_answer(turn))}</div>'
+        parts.append(f'<div dir="auto">{as_page(_answer(turn, longest))}</div>')
     if said := _ending(turn):
-        yield f'<div dir="auto" style="{_QUIET}">{as_html(said)}</div>'
+        parts.append(f'<div dir="auto" style="{_QUIET}">{as_html(said)}</div>')
+    return "".join(parts)
 
 
 def _pictures(turns: Iterable[Turn], forgotten: frozenset[str]) -> tuple[Bundle, Bundle]:
     """Return the last attachments of the turns as one picture: HTML would hold them as Base64."""
     blocks = {block.fingerprint: block for turn in turns for block in _shown(turn, forgotten)}
-    return strip(list(blocks.values())[-MOST_PICTURES:]) or NO_PICTURE
+    last = list(blocks.values())[-MOST_PICTURES:]
+    return strip(last, most_bytes=MOST_PICTURE_BYTES) or NO_PICTURE
 
 
-def _markdown(turn: Turn, blocks: list[MediaMessageBlock]) -> Iterator[str]:
-    lines = [as_literal(line) for line in _question(turn).split("\n")]
-    yield "\n".join(f"> {line}".rstrip() for line in lines)
-    if blocks:
-        yield "\n".join(
-            f"- **{as_literal(tag)}** {as_literal(what)}" for tag, what in map(_named, blocks)
-        )
-    if called := list(_calls(turn)):
-        yield "\n".join(f"- *{as_literal(call)}*" for call in called)
+def _markdown(turn: Turn, blocks: list[MediaMessageBlock], longest: int) -> str:
+    lines = [as_literal(line) for line in _question(turn, longest).split("\n")]
+    parts = ["\n".join(f"> {line}".rstrip() for line in lines)]
+    named = [
+        f"- **{as_literal(tag)}** {as_literal(what)}"
+        for tag, what in map(_named, blocks[:_MOST_LINES])
+    ]
+    if named:
+        parts.append("\n".join([*named, *(f"- {one}" for one in _and_more(len(blocks)))]))
+    if called := _calls(turn):
+        parts.append("\n".join(f"- *{as_literal(call)}*" for call in called))
     if turn.answer.strip():
-        yield safe_markdown(_answer(turn))
+        parts.append(safe_markdown(_answer(turn, longest)))
     if said := _ending(turn):
-        yield f"*{as_literal(said)}*"
+        parts.append(f"*{as_literal(said)}*")
+    return "\n\n".join(parts)
 
 
-def _text(turn: Turn, blocks: list[MediaMessageBlock]) -> Iterator[str]:
-    yield "\n".join(f"> {line}".rstrip() for line in _question(turn).split("\n"))
-    for block in blocks:
-        yield " ".join(_named(block))
-    yield from _calls(turn)
+def _text(turn: Turn, blocks: list[MediaMessageBlock], longest: int) -> str:
+    parts = ["\n".join(f"> {line}".rstrip() for line in _question(turn, longest).split("\n"))]
+    parts += [" ".join(_named(block)) for block in blocks[:_MOST_LINES]]
+    parts += [*_and_more(len(blocks)), *_calls(turn)]
     if turn.answer.strip():
-        yield plain(_answer(turn))
+        parts.append(plain(_answer(turn, longest)))
     if said := _ending(turn):
-        yield said
+        parts.append(said)
+    return "\n\n".join(parts)

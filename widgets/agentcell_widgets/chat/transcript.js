@@ -125,12 +125,11 @@ function openTranscript(panel, { model, list, act }) {
   // A block of code gets its two buttons.
   function equip(answer) {
     for (const link of answer.querySelectorAll("a[href]")) link.target = "_blank";
+    letWideThingsScroll(answer);
     for (const block of answer.querySelectorAll("pre")) {
       const code = block.textContent.replace(/\n$/, "");
       const frame = make("div", "agentcell-chat-code");
       block.replaceWith(frame);
-      // It may scroll sideways.
-      setAttributes(block, { tabindex: "0" });
       const copies = button({
         drawing: "copy",
         label: t("Copy code"),

@@ -85,7 +85,7 @@ def turn_view(
         "thinking": shortened(seen.thinking),
         "sources": [plain(one) for one in sources(turn)],
         "facts": facts(turn),
-        "notice": say(_ENDS[turn.finish_reason]) if turn.finish_reason in _ENDS else "",
+        "notice": how_it_ended(turn),
         "stale": turn.stale,
         "from_cell": turn.cell_id is not None and not is_panel_cell(turn.cell_id),
         "status": turn.status,
@@ -93,6 +93,21 @@ def turn_view(
     if turn.status == "failed":
         view["error"] = {"problem": why_failed(turn), "fix": plain(seen.fix)}
     return view
+
+
+def how_it_ended(turn: Turn) -> str:
+    """Return in words that an answer is cut, declined or empty; else "".
+
+    Parameters
+    ----------
+    turn
+        As it ended.
+    """
+    if turn.finish_reason in _ENDS:
+        return say(_ENDS[turn.finish_reason])
+    if turn.status == "complete" and not turn.answer.strip():
+        return say("The answer is empty.")
+    return ""
 
 
 def why_failed(turn: Turn) -> str:

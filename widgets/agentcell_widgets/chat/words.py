@@ -85,6 +85,7 @@ SAID: Final[dict[str, str]] = {
     "{seconds} s": "{seconds} s",
     "cost of {count} turns unknown": "{count} 轮费用未知",
     "{left} of {budget} left": "预算 {budget}，剩余 {left}",
+    "The answer is empty.": "回答为空。",
     "The answer was cut at the model's limit.": "答案在模型的长度上限处被截断。",
     "The provider's filter cut the answer.": "服务商的过滤器截断了答案。",
     "The model declined to answer.": "模型拒绝回答。",

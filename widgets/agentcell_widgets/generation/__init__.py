@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from agentcell.imaging.wish import MOST_IMAGES, MOST_SECONDS, GenerationWish
 from agentcell.safe_text import plain
 from agentcell.session import Session
 from agentcell.wording import say, word
-from agentcell_widgets.generation.inputs import Inputs, Reference
+from agentcell_widgets.generation.inputs import Away, Inputs, Reference
 from agentcell_widgets.generation.runs import MOST_AT_ONCE, Runs
 from agentcell_widgets.generation.shown import (
     job_cards,
@@ -35,6 +36,7 @@ _THUMBNAIL = 320
 
 _LARGEST = 1600
 _FORMATS = ("png", "webp", "jpeg")
+_MOST_AWAY = 20
 
 
 class GenerationPanel(Panel):
@@ -49,7 +51,8 @@ class GenerationPanel(Panel):
     -----
     Beside those of `Panel`, the page sends: ``generate`` (a wish, and the question about its
     price that was agreed to), ``stop``, ``dismiss``, ``resume`` and ``cancel`` (a job's id),
-    ``attach`` and ``reuse`` (a result), ``remove`` (a picture to start from), ``unmask``, and
+    ``attach`` and ``reuse`` (a result), ``remove`` (a picture to start from), ``unmask``,
+    ``bring-back`` (what ``put`` of these two names), and
     ``picture`` (bytes of a result, a picture to start from, or an unfinished one). Uploads are
     pictures to start from, or a mask.
     """
@@ -62,6 +65,7 @@ class GenerationPanel(Panel):
 
     def __init__(self, session: Session) -> None:
         self._inputs = Inputs()
+        self._away: dict[str, Away] = {}
         self._runs = Runs(self.changed)
         super().__init__(session)
 
@@ -175,15 +179,39 @@ class GenerationPanel(Panel):
 
     @handles("remove")
     def _remove(self, message: Message) -> dict[str, Any]:
-        removed = self._inputs.remove(message.text("reference", longest=40))
+        away = self._inputs.remove(message.text("reference", longest=40))
         self.changed()
-        return {"notice": say("{name} is removed.", name=removed.name)}
+        return {
+            "notice": say("{name} is removed.", name=away.reference.name),
+            "put": self._put_away(away),
+        }
 
     @handles("unmask")
     def _unmask(self, _: Message) -> dict[str, Any]:
-        self._inputs.unmask()
+        away = self._inputs.unmask()
         self.changed()
-        return {"notice": word("The mask is removed.")}
+        return {
+            "notice": word("The mask is removed."),
+            "put": "" if away is None else self._put_away(away),
+        }
+
+    @handles("bring-back")
+    def _bring_back(self, message: Message) -> dict[str, Any]:
+        """Undo what was put away."""
+        away = self._away.pop(message.text("put", longest=40), None)
+        if away is None:
+            raise PanelError("That is none of what was removed here last.", fix="add it again.")
+        self._inputs.bring_back(away)
+        self.changed()
+        return {"notice": say("{name} is back.", name=away.reference.name)}
+
+    def _put_away(self, away: Away) -> str:
+        """Keep what was taken out for a while, and return what the page calls it."""
+        name = uuid.uuid4().hex
+        self._away[name] = away
+        while len(self._away) > _MOST_AWAY:
+            self._away.pop(next(iter(self._away)))
+        return name
 
     @handles("picture")
     def _picture(self, message: Message) -> Payload:

@@ -124,6 +124,11 @@ function render({ model, el }) {
     }
   }
 
+  async function putAway(kind, payload = {}) {
+    const reply = await panel.attempt(kind, payload);
+    if (reply) panel.say(reply.notice, { takeBack: () => panel.attempt("bring-back", { put: reply.put }) });
+  }
+
   function drawReference(card) {
     const holder = make("div", "agentcell-generation-small");
     fill(holder, "reference", card.id, card.name, 128);
@@ -152,7 +157,7 @@ function render({ model, el }) {
       text: t("Mask"),
       drawing: "close",
       label: t("Remove the mask"),
-      press: () => panel.attempt("unmask"),
+      press: () => putAway("unmask"),
     });
     unmask.classList.add("agentcell-generation-unmask");
     const remove = button({
@@ -160,7 +165,7 @@ function render({ model, el }) {
       label: t("Remove {name}", { name: card.name }),
       kind: "agentcell-plain",
       press: async () => {
-        await panel.attempt("remove", { reference: card.id });
+        await putAway("remove", { reference: card.id });
         add.querySelector("button").focus();
       },
     });
@@ -338,7 +343,8 @@ function render({ model, el }) {
       press: () => panel.attempt("reuse", { id: card.id }),
     });
     const acts = card.kind === "image" ? make("div", "agentcell-generation-acts", chat, again) : null;
-    const name = make("bdi", "agentcell-generation-name", card.name);
+    const name = setAttributes(make("bdi", "agentcell-generation-name", card.name), { title: card.name });
+    enlarge.title = card.prompt;
     return make("li", "agentcell-generation-result", enlarge, name, make("span", "agentcell-quiet", card.facts), acts);
   }
 
@@ -374,7 +380,8 @@ function render({ model, el }) {
     uploads,
     make("div", "agentcell-generation-go", go, asks),
   );
-  panel.body.append(form, running.made, unfinished.made, results.made);
+  // Below many results nobody would see what is said.
+  panel.body.append(form, panel.notice, running.made, unfinished.made, results.made);
   running.made.hidden = true;
   unfinished.made.hidden = true;
   takeFiles(panel, panel.root, take);

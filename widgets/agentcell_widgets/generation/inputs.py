@@ -40,6 +40,25 @@ class Reference:
         return (self.asset.width or 0, self.asset.height or 0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """A picture that was taken out, or its mask alone.
+
+    Parameters
+    ----------
+    reference
+        The picture.
+    place
+        Its number in the order, from 0.
+    mask
+        What was painted on it; None: nothing.
+    """
+
+    reference: Reference
+    place: int
+    mask: ImageAsset | None
+
+
 class Inputs:
     """The pictures of the next wish, in order. Safe to share between threads."""
 
@@ -77,10 +96,7 @@ class Inputs:
         """
         with self._lock:
             if len(self._references) >= MOST:
-                raise PanelError(
-                    f"There are {MOST} pictures to start from; no more are taken.",
-                    fix="remove one.",
-                )
+                raise _too_many()
             made = Reference(id=f"ref-{next(self._numbers)}", asset=asset, name=name, parent=parent)
             self._references[made.id] = made
         return made
@@ -99,7 +115,7 @@ class Inputs:
             raise PanelError("There is no such picture to start from.", fix="add it again.")
         return found
 
-    def remove(self, name: str) -> Reference:
+    def remove(self, name: str) -> Away:
         """Start without that picture; a mask on it goes too.
 
         Raises
@@ -109,10 +125,36 @@ class Inputs:
         """
         found = self.get(name)
         with self._lock:
+            place = list(self._references).index(name) if name in self._references else 0
             self._references.pop(name, None)
-            if self._mask is not None and self._mask[0] == name:
+            mask = self._mask[1] if self._mask is not None and self._mask[0] == name else None
+            if mask is not None:
                 self._mask = None
-        return found
+        return Away(reference=found, place=place, mask=mask)
+
+    def bring_back(self, away: Away) -> None:
+        """Undo `remove` or `unmask`.
+
+        Parameters
+        ----------
+        away
+            What it gave.
+
+        Raises
+        ------
+        PanelError
+            If there are too many pictures by now.
+        """
+        with self._lock:
+            name = away.reference.id
+            if name not in self._references:
+                if len(self._references) >= MOST:
+                    raise _too_many()
+                others = list(self._references.items())
+                others.insert(away.place, (name, away.reference))
+                self._references = dict(others)
+            if away.mask is not None:
+                self._mask = (name, away.mask)
 
     def paint(self, name: str, mask: ImageAsset) -> Reference:
         """Let `mask` say what may change in a picture.
@@ -139,7 +181,18 @@ class Inputs:
             self._mask = (name, mask)
         return found
 
-    def unmask(self) -> None:
-        """Let everything change."""
+    def unmask(self) -> Away | None:
+        """Let everything change, and return what `bring_back` takes; None if all did already."""
         with self._lock:
-            self._mask = None
+            was, self._mask = self._mask, None
+            found = self._references.get(was[0]) if was else None
+            if was is None or found is None:
+                return None
+            place = list(self._references).index(found.id)
+            return Away(reference=found, place=place, mask=was[1])
+
+
+def _too_many() -> PanelError:
+    return PanelError(
+        f"There are {MOST} pictures to start from; no more are taken.", fix="remove one."
+    )

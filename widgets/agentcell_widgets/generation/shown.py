@@ -17,7 +17,7 @@ from agentcell.imaging.job import Job
 from agentcell.safe_text import as_html, as_literal, on_one_line, plain
 from agentcell.wording import say, word
 from agentcell_widgets.generation.runs import Run
-from agentcell_widgets.panel import Static
+from agentcell_widgets.panel import Static, that_fit
 
 LONGEST = 200
 """Characters of a prompt that are shown."""
@@ -131,27 +131,29 @@ def static(title: str, generations: Sequence[Generation], root: Path) -> Static:
     if not made:
         said = f"{title}: {word('No results yet.')}"
         return Static(html=f"<p>{as_html(said)}</p>", markdown=as_literal(said), text=plain(said))
-    html, markdown, text = [], [], []
-    for generation, file in made:
+    rows = []
+    for generation, file in reversed(made):
         place, line = _address(file, root), facts(generation, file)
         prompt = short(generation.prompt)
         seen = f"{prompt} ({line})"
-        text.append(f"{plain(file.path.name)}: {seen}")
+        name = plain(file.path.name)
         if place and file.kind == "image":
             width = min(_STATIC_WIDTH, file.width or _STATIC_WIDTH)
             picture = (
                 f'<img src="{as_html(place)}" alt="{as_html(file.alt or prompt)}" width="{width}">'
             )
-            html.append(f"<li>{picture}<br>{as_html(seen)}</li>")
-            markdown.append(f"- ![{as_literal(file.alt or prompt)}]({place}) {as_literal(seen)}")
+            html = f"<li>{picture}<br>{as_html(seen)}</li>"
+            markdown = f"- ![{as_literal(file.alt or prompt)}]({place}) {as_literal(seen)}"
         else:
-            name = plain(file.path.name)
-            html.append(f"<li><code>{as_html(name)}</code> {as_html(seen)}</li>")
-            markdown.append(f"- {as_literal(f'{name}: {seen}')}")
+            html = f"<li><code>{as_html(name)}</code> {as_html(seen)}</li>"
+            markdown = f"- {as_literal(f'{name}: {seen}')}"
+        rows.append((html, markdown, f"{name}: {seen}"))
+    kept = rows[: that_fit(rows)][::-1]  # the last ones, in order
+    items = "".join(one for one, _, _ in kept)
     return Static(
-        html=f"<p><strong>{as_html(title)}</strong></p><ul>{''.join(html)}</ul>",
-        markdown="\n".join([f"**{as_literal(title)}**", "", *markdown]),
-        text="\n".join(text),
+        html=f"<p><strong>{as_html(title)}</strong></p><ul>{items}</ul>",
+        markdown="\n".join([f"**{as_literal(title)}**", "", *(one for _, one, _ in kept)]),
+        text="\n".join(one for _, _, one in kept),
     )
 
 

@@ -34,6 +34,7 @@ WORDS: Final[dict[str, str]] = {
     "Remove {name}": "移除 {name}",
     "Remove the mask": "移除蒙版",
     "{name} is removed.": "已移除 {name}。",
+    "{name} is back.": "{name} 已恢复。",
     "The mask is removed.": "蒙版已移除。",
     "{name} is added: {width} × {height} pixels.": "已添加 {name}：{width} × {height} 像素。",
     "Brush": "画笔",

@@ -15,7 +15,7 @@ from agentcell.session import Session
 from agentcell.wording import say, word
 from agentcell_widgets.history.rows import row_of, whole_turn
 from agentcell_widgets.history.zh import ZH
-from agentcell_widgets.panel import Message, Panel, Static, css, esm, handles
+from agentcell_widgets.panel import Message, Panel, Static, css, esm, handles, that_fit
 
 __all__ = ["HistoryPanel"]
 
@@ -28,6 +28,7 @@ _LONGEST_NAME = 1_000
 _LONGEST_SEARCH = 500
 _STATIC_TURNS = 20
 _STATIC_TEXT = 300
+_LONGEST_TITLE = 80
 
 EMPTY = "No turns yet."
 
@@ -100,27 +101,21 @@ class HistoryPanel(Panel):
         last = entries(history)[:_STATIC_TURNS]
         said = [
             (
-                f"{entry.conversation} {entry.number}",
+                one_line(f"{plain(entry.conversation)} {entry.number}", _LONGEST_TITLE),
                 one_line(plain(turn.question), _STATIC_TEXT),
                 one_line(plain(turn.answer), _STATIC_TEXT),
             )
             for entry, turn in zip(last, turns_of(history, last), strict=True)
             if turn is not None
         ]
-        title = say("Turns: the last {turns} of {count}", turns=len(said), count=f"{count:,}")
-        items = "".join(
-            f"<li><strong>{as_html(name)}</strong> {as_html(question)}<br>{as_html(answer)}</li>"
-            for name, question, answer in said
-        )
-        rows = [
-            f"- **{as_literal(name)}** {as_literal(question)}\n\n  {as_literal(answer)}"
-            for name, question, answer in said
-        ]
-        lines = [f"{name}: {question}\n  {answer}" for name, question, answer in said]
+        rows = [_row(*one) for one in said]
+        rows = rows[: that_fit(rows)]
+        title = say("Turns: the last {turns} of {count}", turns=len(rows), count=f"{count:,}")
+        items = "".join(html for html, _, _ in rows)
         return Static(
             html=f"<p>{as_html(title)}</p><ul>{items}</ul>",
-            markdown="\n\n".join([as_literal(title), *rows]),
-            text="\n".join([title, *lines]),
+            markdown="\n\n".join([as_literal(title), *(one for _, one, _ in rows)]),
+            text="\n".join([title, *(line for _, _, line in rows)]),
         )
 
     # -- looked at
@@ -215,3 +210,13 @@ class HistoryPanel(Panel):
 
 def _quoted(question: str) -> str:
     return f"“{one_line(plain(question), 80)}”"
+
+
+def _row(name: str, question: str, answer: str) -> tuple[str, str, str]:
+    """Return one turn as HTML, as Markdown and in words."""
+    answered = f"{as_html(question)}<br>{as_html(answer)}"
+    return (
+        f"<li><strong>{as_html(name)}</strong> {answered}</li>",
+        f"- **{as_literal(name)}** {as_literal(question)}\n\n  {as_literal(answer)}",
+        f"{name}: {question}\n  {answer}",
+    )

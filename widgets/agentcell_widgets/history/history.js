@@ -261,8 +261,10 @@ function render({ model, el }) {
     detail.told = told;
     const answer = make("div", "agentcell-answer");
     setAttributes(answer, { dir: "auto" });
-    if (turn.html) setSafeHtml(answer, turn.html);
-    else answer.textContent = turn.error || t("No answer.");
+    if (turn.html) {
+      setSafeHtml(answer, turn.html);
+      letWideThingsScroll(answer);
+    } else answer.textContent = turn.error || t("No answer.");
     const question = setAttributes(make("div", "agentcell-question", turn.text), { dir: "auto" });
     const restore = button({
       text: t("Restore"),
@@ -337,12 +339,11 @@ function render({ model, el }) {
     version = state.version;
     title.textContent = t("History ({count})", { count: state.count.toLocaleString(language || undefined) });
     const now = conversation.value;
-    const all = [{ name: "", text: t("All conversations") }];
-    for (const one of state.conversations) all.push({ name: one.name, text: `${one.name} (${one.count})` });
     conversation.replaceChildren(
-      ...all.map((one) => setAttributes(make("option", "", one.text), { value: one.name })),
+      new Option(t("All conversations"), ""),
+      ...state.conversations.map((one) => choiceOf(one.name, ` (${one.count})`)),
     );
-    conversation.value = all.some((one) => one.name === now) ? now : "";
+    conversation.value = state.conversations.some((one) => one.name === now) ? now : "";
     setOff(undo, state.count === 0);
     runs.hidden = state.runs.length === 0;
     runs.replaceChildren(

@@ -21,7 +21,7 @@ A panel is a folder with `__init__.py`, a `.js` and a `.css`; `Panel` is its bas
 from agentcell_widgets.panel.doors import Payload, handles
 from agentcell_widgets.panel.message import Message
 from agentcell_widgets.panel.source import css, esm
-from agentcell_widgets.panel.static import NO_PICTURE, Static
+from agentcell_widgets.panel.static import NO_PICTURE, Static, that_fit, weight
 from agentcell_widgets.panel.uploads import Uploaded
 from agentcell_widgets.panel.widget import Panel
 
@@ -35,4 +35,6 @@ __all__ = [
     "css",
     "esm",
     "handles",
+    "that_fit",
+    "weight",
 ]

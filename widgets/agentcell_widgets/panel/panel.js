@@ -1,8 +1,6 @@
 // What the pages of all panels share. It is put before each panel's own file (see source.py), so
 // these names are there without an import. No template literal may run over several lines.
 
-const PIECE_BYTES = 1024 * 1024; // see uploads.py
-const MOST_UPLOAD_MB = 100;
 const SOON = 1500; // milliseconds until a person is told that the kernel is waited for
 
 const ICONS = {
@@ -67,6 +65,25 @@ function setOff(element, off) {
 
 function isOff(element) {
   return element.getAttribute("aria-disabled") === "true";
+}
+
+// A choice in a list, of a name that anybody may have given: one short line. Its value is the whole.
+const LONGEST_CHOICE = 60;
+
+function choiceOf(name, more = "") {
+  const line = [...name.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()];
+  const text = line.length > LONGEST_CHOICE ? `${line.slice(0, LONGEST_CHOICE - 1).join("")}…` : line.join("");
+  return new Option(`${text || "“ ”"}${more}`, name);
+}
+
+// Tables and code may be wider than the panel: each scrolls by itself, also by keys.
+function letWideThingsScroll(answer) {
+  for (const table of answer.querySelectorAll("table")) {
+    const frame = setAttributes(make("div", "agentcell-wide"), { tabindex: "0" });
+    table.replaceWith(frame);
+    frame.append(table);
+  }
+  for (const block of answer.querySelectorAll("pre")) block.setAttribute("tabindex", "0");
 }
 
 // The only place where HTML is parsed. It must have been made safe in Python.
@@ -170,6 +187,7 @@ function openPanel({ model, el, name, title }) {
     root,
     body,
     t,
+    takeBack: null,
     get isOpen() {
       return isOpen;
     },
@@ -200,10 +218,22 @@ function openPanel({ model, el, name, title }) {
       endings.push(end);
     },
 
-    // Say what happened, below the panel and to a screen reader.
-    say(text, { isError = false } = {}) {
+    // Where it is said what happened: below all, unless a panel puts it nearer to its buttons.
+    notice,
+
+    // Say what happened, to a screen reader too; `takeBack` undoes it.
+    say(text, { isError = false, takeBack = null } = {}) {
       notice.textContent = text;
       notice.classList.toggle("agentcell-error", isError);
+      panel.takeBack = takeBack;
+      if (takeBack) notice.append(" ", button({ text: t("Undo"), drawing: "undo", press: panel.undo }));
+    },
+
+    // Take back what was said last, once.
+    undo() {
+      const { takeBack } = panel;
+      panel.takeBack = null;
+      takeBack?.();
     },
 
     fail(...errors) {
@@ -223,6 +253,7 @@ function openPanel({ model, el, name, title }) {
         return reply;
       } catch (error) {
         panel.fail(error);
+        notice.scrollIntoView({ block: "nearest" });
         return null;
       }
     },
@@ -254,6 +285,12 @@ function openPanel({ model, el, name, title }) {
     },
   };
   panel.on("trouble", (payload) => panel.fail(payload));
+  root.addEventListener("keydown", (event) => {
+    const isUndo = event.key.toLowerCase() === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey;
+    if (!isUndo || !panel.takeBack || isWritten(event.target)) return; // a field undoes by itself
+    event.preventDefault();
+    panel.undo();
+  });
   keepFocus(panel);
   return panel;
 }
@@ -281,140 +318,6 @@ function keepFocus(panel) {
   });
   watcher.observe(root, { childList: true, subtree: true, attributes: true, attributeFilter: ["hidden"] });
   panel.atEnd(() => watcher.disconnect());
-}
-
-// Send a file in pieces, each after the answer to the last. `signal` cancels. Gives what Python's
-// `uploaded` answered.
-async function sendFile(panel, file, { extra = {}, signal = null, progress = () => {} } = {}) {
-  if (file.size > MOST_UPLOAD_MB * PIECE_BYTES) {
-    throw new PanelError(
-      panel.t("{name} is larger than {most} MB.", { name: file.name, most: MOST_UPLOAD_MB }),
-      panel.t("Put it into the notebook's folder and give its path."),
-    );
-  }
-  const { upload } = await panel.ask("upload-begin", { name: file.name, size: file.size });
-  for (let offset = 0; offset < file.size; ) {
-    if (signal?.aborted || !panel.isOpen) {
-      await panel.ask("upload-cancel", { upload });
-      throw new PanelError(panel.t("Canceled: {name}.", { name: file.name }));
-    }
-    let piece;
-    try {
-      piece = await file.slice(offset, offset + PIECE_BYTES).arrayBuffer();
-    } catch {
-      // It changed since it was chosen, or is a folder.
-      await panel.ask("upload-cancel", { upload });
-      throw new PanelError(panel.t("{name} cannot be read.", { name: file.name }), panel.t("choose it again."));
-    }
-    const { received } = await panel.ask("upload-piece", { upload, offset }, [piece]);
-    offset = received;
-    progress(offset / file.size);
-  }
-  return panel.ask("upload-end", { upload, ...extra });
-}
-
-// Send files one after the other, each with a line of progress and a button to cancel in `place`.
-// What fails is shown, after what failed before, and the others go on.
-async function sendFiles(panel, files, place, failed = []) {
-  const all = [...files].map((file) => {
-    const stop = new AbortController();
-    const bar = setAttributes(make("progress"), { max: 1, value: 0, "aria-label": file.name });
-    const percent = make("span", "agentcell-upload-percent", "0 %");
-    const cancel = button({
-      drawing: "close",
-      label: panel.t("Cancel {name}", { name: file.name }),
-      kind: "agentcell-plain",
-      press: () => stop.abort(),
-    });
-    const line = make("div", "agentcell-upload", make("bdi", "agentcell-upload-name", file.name), bar, percent, cancel);
-    place.append(line);
-    return { file, stop, line, bar, percent };
-  });
-  const went = [];
-  for (const { file, stop, line, bar, percent } of all) {
-    try {
-      if (stop.signal.aborted) throw new PanelError(panel.t("Canceled: {name}.", { name: file.name }));
-      const reply = await sendFile(panel, file, {
-        signal: stop.signal,
-        progress: (part) => {
-          bar.value = part;
-          percent.textContent = `${Math.round(part * 100)} %`;
-        },
-      });
-      went.push(reply);
-      if (reply.notice !== undefined) panel.say(reply.notice);
-    } catch (error) {
-      failed.push(error);
-    } finally {
-      line.remove();
-    }
-    if (failed.length) panel.fail(...failed); // what went well afterwards covers up none of it
-  }
-  return went;
-}
-
-// Let files be dropped on and pasted into `area`; `take` is called with them.
-function takeFiles(panel, area, take) {
-  let depth = 0;
-  const has = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-  const mark = (change) => {
-    depth = Math.max(0, depth + change);
-    area.classList.toggle("agentcell-dropping", depth > 0);
-  };
-  const own = (event) => {
-    event.preventDefault();
-    event.stopPropagation();
-  };
-  area.addEventListener("dragenter", (event) => {
-    if (has(event)) {
-      own(event);
-      mark(1);
-    }
-  });
-  area.addEventListener("dragover", (event) => {
-    if (has(event)) own(event);
-  });
-  area.addEventListener("dragleave", (event) => {
-    if (has(event)) {
-      own(event);
-      mark(-1);
-    }
-  });
-  area.addEventListener("drop", (event) => {
-    if (!has(event)) return;
-    own(event);
-    mark(-depth);
-    const entries = [...event.dataTransfer.items]
-      .filter((one) => one.kind === "file")
-      .map((one) => one.webkitGetAsEntry?.());
-    const all = [...event.dataTransfer.files];
-    const isFolder = (_, at) => Boolean(entries[at]?.isDirectory);
-    const folders = all.filter(isFolder).map(
-      ({ name }) => new PanelError(panel.t("{name} is a folder.", { name }), panel.t("choose the files in it.")),
-    );
-    const files = all.filter((one, at) => !isFolder(one, at));
-    if (folders.length) panel.fail(...folders);
-    if (files.length) take(files, folders);
-  });
-  area.addEventListener("paste", (event) => {
-    const files = [...(event.clipboardData?.files ?? [])];
-    if (!files.length) return; // words go where the cursor is
-    own(event);
-    take(files);
-  });
-}
-
-// A button that opens the browser's own dialog for files.
-function fileButton({ text, label = "", accept, take, kind = "" }) {
-  const input = setAttributes(make("input"), { type: "file", multiple: true, accept, tabindex: "-1" });
-  input.hidden = true;
-  input.addEventListener("change", () => {
-    const files = [...input.files];
-    input.value = ""; // the same file may be chosen again
-    if (files.length) take(files);
-  });
-  const opens = button({ text, label, drawing: "attach", kind, press: () => input.click() });
-  return make("span", "agentcell-file", opens, input);
 }
 
 // A dialog over the page; Escape, its button and a click beside it close it, the focus returns.

@@ -1,7 +1,7 @@
 """The files of a panel's page -> the one text of JavaScript, and of CSS, that anywidget takes.
 
-There is no bundler: `panel.js` is put before a panel's own file, so that its functions are there by
-their names. Its rules of style come before the panel's own in the same way.
+There is no bundler: `panel.js` and `files.js` are put before a panel's own file, so that their
+functions are there by their names. Its rules of style come before the panel's own in the same way.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 _HERE = Path(__file__).parent
+_SCRIPTS = ("panel.js", "files.js")
 
 _COMMENT_LINE = re.compile(r"^\s*//.*\n", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
@@ -24,7 +25,7 @@ _CSS_BLANK = re.compile(r"(?<=[:,]) | (?=[{>])|(?<=[>]) |;(?=\})")
 
 
 def esm(module: str, *names: str) -> str:
-    """Return what the page runs: `panel.js`, then the panel's own files.
+    """Return what the page runs: what all panels share, then the panel's own files.
 
     Lines of comment, indents and needless blanks are left out: a notebook may keep the text once
     for each panel.
@@ -36,7 +37,7 @@ def esm(module: str, *names: str) -> str:
     names
         Of its files, in order; the last ends with ``export default { render };``.
     """
-    joined = "\n".join([_shared("panel.js"), *_read(module, names)])
+    joined = "\n".join([*map(_shared, _SCRIPTS), *_read(module, names)])
     return _JS_BREAK.sub("", "\n".join(map(_tight, joined.split("\n"))))
 
 

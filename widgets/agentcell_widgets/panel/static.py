@@ -7,8 +7,10 @@ that output where the host's page allows it (`panel.css`); else it stands below 
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +22,9 @@ Bundle: TypeAlias = dict[str, Any]
 
 _CLASSES = f"agentcell-static {NO_MATHS_CLASSES}"
 """Two prices are no formula, whoever draws formulas in the page."""
+
+_BYTES_OF_A_LINE = 10
+"""Its indent, quotes and comma: nbformat writes a list of lines."""
 
 _MOST_SHOWN = 4
 """Places in which one panel is shown and kept up to date: the last ones."""
@@ -54,6 +59,38 @@ class Static:
             "text/markdown": self.markdown,
             "text/plain": self.text,
         }
+
+
+def weight(text: str) -> int:
+    """Return about how many bytes a text takes in a notebook's file.
+
+    Parameters
+    ----------
+    text
+        Part of an output.
+    """
+    lines = text.count("\n") * _BYTES_OF_A_LINE
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")) + lines
+
+
+MOST_ROWS_BYTES = 40_000
+"""Bytes that a list leaves in a notebook, in all forms together."""
+
+
+def that_fit(rows: Sequence[tuple[str, ...]]) -> int:
+    """Return how many of the first rows a notebook keeps; the first in any case.
+
+    Parameters
+    ----------
+    rows
+        Each in the three forms of a `Static`.
+    """
+    room = MOST_ROWS_BYTES
+    for count, row in enumerate(rows):
+        room -= sum(map(weight, row))
+        if room < 0:
+            return max(1, count)
+    return len(rows)
 
 
 NO_PICTURE: Final[tuple[Bundle, Bundle]] = (

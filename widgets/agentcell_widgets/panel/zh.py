@@ -15,6 +15,10 @@ ZH: Final[dict[str, str]] = {
     "run its cell again.": "请重新运行其单元格。",
     "Fix: {fix}": "解决办法：{fix}",
     "Close": "关闭",
+    "Undo": "撤销",
+    "Pasted as words. To attach their picture, paste it outside the field.": (
+        "已作为文字粘贴。要附加其图片，请在输入框外粘贴。"
+    ),
     "Cancel": "取消",
     "Cancel {name}": "取消 {name}",
     "Sending {name}: {percent} %": "正在发送 {name}：{percent} %",
