@@ -25,6 +25,7 @@ LAYERS = [
     "agentcell.card",
     "agentcell.assets",
     "agentcell.messages",
+    "agentcell.strict_json",
     "agentcell.openai_shape",
     "agentcell.prompts",
     "agentcell.keys",

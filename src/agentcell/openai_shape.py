@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.messages import MediaMessageBlock, Message, TextMessageBlock, ToolCall
 from agentcell.modality import FieldModality
+from agentcell.strict_json import strict_json
 
 
 def text_part(text: str) -> dict[str, Any]:
@@ -103,25 +103,15 @@ def parsed_call(call_id: str, name: str, arguments: str) -> ToolCall:
     call_id, name
         See `ToolCall`.
     arguments
-        As they came. Empty: none. Python's NaN and Infinity, and numbers as large, are no JSON:
-        no request could hold them.
+        As they came. Empty: none. What is JSON is told in `strict_json`.
     """
     try:
-        value = json.loads(
-            arguments if arguments.strip() else "{}", parse_constant=_finite, parse_float=_finite
-        )
+        value = strict_json(arguments if arguments.strip() else "{}")
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         return ToolCall(call_id, name, value)
     return ToolCall(call_id, name, {}, raw_arguments=arguments)
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is no number of JSON")
-    return number
 
 
 def openai_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
-from typing import Any, NoReturn
+from typing import Any
+
+from agentcell.strict_json import strict_json
 
 
 def json_object(text: str) -> dict[str, Any] | None:
@@ -16,9 +16,7 @@ def json_object(text: str) -> dict[str, Any] | None:
     if not (stripped.startswith("{") and stripped.endswith("}")):
         return None
     try:
-        value = json.loads(
-            stripped, object_pairs_hook=_once, parse_constant=_refused, parse_float=_finite
-        )
+        value = strict_json(stripped, objects=_once)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -29,14 +27,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a key stands twice")
     return found
-
-
-def _refused(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        _refused(text)
-    return number

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
-from agentcell.adapters.events import ModelResponseType, Retrying, Usage
+from agentcell.adapters.events import ModelResponseType, Retrying, Usage, total_usage
 from agentcell.agents.calls import Content, failed
 from agentcell.agents.tools import Tool
 from agentcell.errors import AnswerError, ToolError
@@ -226,6 +226,4 @@ def _key(call: ToolCall) -> str:
 
 
 def _total(total: Usage | None, more: object) -> Usage | None:
-    if not isinstance(more, Usage):
-        return total
-    return more if total is None else total + more
+    return total_usage(total, more) if isinstance(more, Usage) else total
