@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from agentcell.assets.header import Damaged
@@ -202,11 +203,31 @@ def as_png(picture: Image) -> bytes:
     return sink.getvalue()
 
 
-def as_jpeg(picture: Image, quality: int) -> bytes:
+def as_jpeg(picture: Image, quality: int, *, optimize: bool = False) -> bytes:
     """Return the picture, which must be in mode ``L`` or ``RGB``, as a JPEG file."""
     sink = io.BytesIO()
-    bare(picture).save(sink, "JPEG", quality=quality)
+    bare(picture).save(sink, "JPEG", quality=quality, optimize=optimize)
     return sink.getvalue()
+
+
+def light_jpeg(
+    picture: Image, most_bytes: int, qualities: Iterable[int], *, optimize: bool = False
+) -> bytes:
+    """Return a JPEG file at the first of the qualities that is light enough, or at the last.
+
+    Parameters
+    ----------
+    picture, optimize
+        As for `as_jpeg`.
+    qualities
+        The best first.
+    """
+    data = b""
+    for quality in qualities:
+        data = as_jpeg(picture, quality, optimize=optimize)
+        if len(data) <= most_bytes:
+            break
+    return data
 
 
 def _box(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.header import Damaged
-from agentcell.assets.pixels import NotDrawable, as_jpeg, as_png, is_opaque, on_white, upright
+from agentcell.assets.pixels import (
+    NotDrawable,
+    as_jpeg,
+    as_png,
+    is_opaque,
+    light_jpeg,
+    on_white,
+    upright,
+)
 from agentcell.assets.words import alternative
 from agentcell.errors import AttachmentError
 from agentcell.modality import FieldModality
@@ -182,25 +190,15 @@ def _encode(picture: Image) -> _Thumbnail:
     from PIL.Image import Quantize
 
     picture = on_white(picture)
-    data = _jpeg(picture)
+    data = light_jpeg(picture, PREVIEW_BYTES, _QUALITIES)
     while len(data) > MAX_PREVIEW_BYTES:  # noise everywhere
         picture = picture.reduce(2)
-        data = _jpeg(picture)
+        data = light_jpeg(picture, PREVIEW_BYTES, _QUALITIES)
     if picture.getcolors(_DRAWING_COLOURS):  # printed text and charts are sharper so, and smaller
         drawn = as_png(picture.quantize(_PALETTE, Quantize.FASTOCTREE))
         if len(drawn) <= len(data):
             return _Thumbnail(drawn, "image/png", *picture.size)
     return _Thumbnail(data, "image/jpeg", *picture.size)
-
-
-def _jpeg(picture: Image) -> bytes:
-    """Return the picture at the best quality that is light enough, or at the last."""
-    data = b""
-    for quality in _QUALITIES:
-        data = as_jpeg(picture, quality)
-        if len(data) <= PREVIEW_BYTES:
-            break
-    return data
 
 
 class _Cache:

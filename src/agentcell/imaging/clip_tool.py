@@ -9,7 +9,8 @@ from agentcell.agents.tools import Tool
 from agentcell.imaging.events import made_of
 from agentcell.imaging.executor import told
 from agentcell.imaging.job import place_record
-from agentcell.imaging.wish import MOST_SECONDS, GenerationWish
+from agentcell.imaging.media_arguments import VIDEO_PARAMETERS
+from agentcell.imaging.wish import GenerationWish
 
 if TYPE_CHECKING:
     from agentcell.assets.asset import ImageAsset
@@ -20,14 +21,14 @@ NAME = "video_generation"
 _PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "prompt": {"type": "string", "description": "What is to be seen, and how it moves."},
+        "prompt": VIDEO_PARAMETERS["properties"]["prompt"],
         "input_image_path": {
             "type": "string",
             "description": "The first frame: a local image that lies in the workspace or an"
             " approved folder, was made in this session, or is named by the user.",
         },
-        "duration_seconds": {"type": "integer", "minimum": 1, "maximum": MOST_SECONDS},
-        "aspect_ratio": {"type": "string", "description": "Such as 16:9, 1:1 or 9:16."},
+        "duration_seconds": VIDEO_PARAMETERS["properties"]["duration_seconds"],
+        "aspect_ratio": VIDEO_PARAMETERS["properties"]["aspect_ratio"],
     },
     "required": ["prompt"],
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agentcell.adapters.price_table import shown
 from agentcell.assets.asset import ImageAsset
-from agentcell.assets.pixels import as_jpeg
+from agentcell.assets.pixels import light_jpeg
 from agentcell.assets.preview import preview
 from agentcell.errors import AttachmentError
 
@@ -66,12 +66,7 @@ def contact_sheet(pictures: list[ImageAsset]) -> bytes:
         row, column = divmod(number, columns)
         left = column * step + (_CELL - cell.width) // 2
         sheet.paste(cell, (left, row * step + (_CELL - cell.height) // 2))
-    data = b""
-    for quality in _QUALITIES:
-        data = as_jpeg(sheet, quality)
-        if len(data) <= MOST_BYTES:
-            break
-    return data
+    return light_jpeg(sheet, MOST_BYTES, _QUALITIES)
 
 
 def words(generation: Generation) -> str:

@@ -11,6 +11,7 @@ import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from agentcell.assets.pixels import light_jpeg
 from agentcell.assets.preview import MAX_PREVIEW_BYTES, Preview, preview
 from agentcell.messages import MediaMessageBlock
 from agentcell.safe_text import plain
@@ -97,9 +98,7 @@ def _below(rows: list[Image]) -> Image:
 def _encoded(sheet: Image, most_bytes: int) -> bytes:
     """Return a JPEG that weighs no more than that: a coarser one, then one of fewer pixels."""
     while True:
-        for quality in _QUALITIES:
-            file = io.BytesIO()
-            sheet.save(file, "JPEG", quality=quality, optimize=True)
-            if file.tell() <= most_bytes or max(sheet.size) < _SMALLEST:
-                return file.getvalue()
+        data = light_jpeg(sheet, most_bytes, _QUALITIES, optimize=True)
+        if len(data) <= most_bytes or max(sheet.size) < _SMALLEST:
+            return data
         sheet = sheet.resize((max(1, sheet.width * 3 // 4), max(1, sheet.height * 3 // 4)))
