@@ -624,7 +624,7 @@ def test_what_was_taken_back_goes_with_the_next_question_again(chats: Chats) -> 
     chat = chats("Yes.")
     tag = chat.session.attach(picture(), name="plot")
     chat.page.ask("withdraw", {"tag": tag})
-    assert chat.session.waiting == ()
+    assert [block.tag for block in chat.session.waiting] == []
     chat.page.ask("bring-back", {"tag": tag})
 
     assert [block.tag for block in chat.session.waiting] == [tag]
