@@ -43,7 +43,7 @@ from agentcell.errors import (
     Timeout,
     Unsupported,
 )
-from agentcell.testing import FakeModel, Reply
+from agentcell.testing import FakeModel, Reply, Request, failure
 from agentcell.testing.batch_server import (
     AnthropicBatchServer,
     BatchServer,
@@ -302,6 +302,102 @@ def test_an_interrupt_leaves_the_job_and_the_next_run_fetches_it(service: Servic
     assert "the same journal" in str(caught.value)
     assert len(caught.value.result.failed) == 3
     assert result.failed == []
+    assert len(service.server.batches.jobs) == 1
+
+
+def _stops_after(count: int) -> Any:
+    seen: list[int] = []
+
+    def on_row(outcome: Any) -> None:
+        seen.append(outcome.index)
+        if len(seen) == count:
+            raise KeyboardInterrupt
+
+    return on_row
+
+
+@pytest.mark.parametrize("given", [rows(6), [{"n": 1}] * 6], ids=["rows", "equal rows"])
+def test_answers_that_were_read_before_an_interrupt_are_counted_once(
+    service: Service, given: list[dict[str, int]]
+) -> None:
+    with pytest.raises(BatchStopped, match="2 of 6 rows"):
+        service.map(given, on_row=_stops_after(2))
+
+    results = [service.map(given) for _ in range(2)]
+
+    assert [result.failed for result in results] == [[], []]
+    assert [result.resumed for result in results] == [2, 6]
+    assert [(one.usage.input_tokens, one.usage.output_tokens) for one in results] == [(66, 42)] * 2
+    lines = [json.loads(line) for line in service.journal.read_text("utf-8").splitlines()]
+    assert len([line for line in lines if "key" in line]) == 6
+    assert len(service.server.batches.given) == 6
+
+
+def test_a_row_that_failed_before_an_interrupt_is_given_again(service: Service) -> None:
+    wanted = {"push_keys": {"sum": "the sum"}}
+    service.server.then(
+        lambda asked: "no object" if number_in(asked.body) == 2 else '{"sum": 1}'
+    )
+    with pytest.raises(BatchStopped):
+        service.map(rows(3), agent=wanted, on_row=_stops_after(2))
+    service.server.then('{"sum": 2}')
+
+    result = service.map(rows(3), agent=wanted)
+
+    assert result.failed == []
+    assert len(service.server.batches.jobs) == 2
+    assert len(service.server.batches.given) == 4
+    assert result.usage.input_tokens == 11 * 3
+
+
+@pytest.mark.parametrize("ends", ["rows", "on_row"])
+def test_what_ends_a_batch_at_the_provider_holds_what_came(service: Service, ends: str) -> None:
+    def broken() -> Iterator[dict[str, int]]:
+        yield {"n": 0}
+        raise ZeroDivisionError
+
+    def on_row(_: Any) -> None:
+        raise ZeroDivisionError
+
+    given, options = (broken(), {}) if ends == "rows" else (rows(3), {"on_row": on_row})
+    with pytest.raises(ZeroDivisionError) as caught:
+        service.map(given, **options)
+
+    result = caught.value.batch_result  # type: ignore[attr-defined]
+    assert len(result) == (1 if ends == "rows" else 3)
+    assert len(result) - len(result.failed) == (0 if ends == "rows" else 1)
+    assert "with ZeroDivisionError" in str(result.failed[0])
+
+
+def _busy(service: Service, times: int) -> None:
+    """Let the next looks at a job fail for what passes."""
+    left = [times]
+    look = service.server.about_jobs
+
+    def about_jobs(request: Request, *parts: str | None) -> Reply:
+        if service.server.batches.jobs and request.method == "GET" and left[0]:
+            left[0] -= 1
+            return failure(503, "busy")
+        return look(request, *parts)
+
+    service.server.about_jobs = about_jobs  # type: ignore[method-assign]
+
+
+def test_looks_that_fail_for_what_passes_do_not_end_a_batch(service: Service) -> None:
+    _busy(service, 10)
+
+    assert service.map(rows(2)).failed == []
+    assert len(service.server.batches.jobs) == 1
+
+
+def test_a_service_that_stays_away_ends_a_batch_which_goes_on_later(service: Service) -> None:
+    _busy(service, 11)
+
+    with pytest.raises(ServiceError) as caught:
+        service.map(rows(2))
+
+    assert len(caught.value.batch_result.failed) == 2  # type: ignore[attr-defined]
+    assert service.map(rows(2)).failed == []
     assert len(service.server.batches.jobs) == 1
 
 

@@ -82,6 +82,7 @@ class Journal:
         self._lock = threading.Lock()
         self._at: dict[bytes, array[int]] = {}
         self._jobs: list[dict[str, Any]] = []
+        self._settled: dict[str, dict[str, bool]] = {}
         self._synced = time.monotonic()
         self.calls: list[Call] = []
         """Calls of rows that failed, which were paid for all the same."""
@@ -163,10 +164,39 @@ class Journal:
                 self._file.seek(at)
                 yield from map(_call, json.loads(self._file.readline()).get("calls", ()))
 
-    def put(
-        self, key: str, index: int, value: Any, calls: tuple[Call, ...], finish_reason: str
+    def settled(self, token: str, *, answered: bool = False) -> set[str]:
+        """Return the requests of a job that was not read to its end of which this tells what came.
+
+        Parameters
+        ----------
+        token
+            The job's.
+        answered
+            Only those that have an answer.
+        """
+        return {
+            name
+            for name, is_answer in self._settled.get(token, {}).items()
+            if is_answer or not answered
+        }
+
+    def put(  # noqa: PLR0913, PLR0917 (each is a fact of its own about the row)
+        self,
+        key: str,
+        index: int,
+        value: Any,
+        calls: tuple[Call, ...],
+        finish_reason: str,
+        of: tuple[str, str] | None = None,
     ) -> None:
         """Keep a finished row.
+
+        Parameters
+        ----------
+        key, index, value, calls, finish_reason
+            The row's.
+        of
+            The job that answered it, by its token, and the request's name in it.
 
         Raises
         ------
@@ -176,12 +206,20 @@ class Journal:
         entry = {"key": _short(key).hex(), "row": index, "value": value}
         if finish_reason not in ("", "stop"):
             entry["end"] = finish_reason
-        self._write(entry, calls)
+        self._write(entry if of is None else {**entry, "of": of}, calls)
 
-    def put_error(self, key: str, index: int, error: Exception, calls: tuple[Call, ...]) -> None:
+    def put_error(
+        self,
+        key: str,
+        index: int,
+        error: Exception,
+        calls: tuple[Call, ...],
+        of: tuple[str, str] | None = None,
+    ) -> None:
         """Keep that a row failed: it is asked about again, and what it cost is not forgotten."""
         said = f"{type(error).__name__}: {getattr(error, 'problem', error)}"[:500]
-        self._write({"failed": _short(key).hex(), "row": index, "error": said}, calls)
+        entry = {"failed": _short(key).hex(), "row": index, "error": said}
+        self._write(entry if of is None else {**entry, "of": of}, calls)
 
     def put_job(self, **facts: Any) -> None:
         """Keep a fact about a job of a provider's batch service, before anything is waited for."""
@@ -244,6 +282,9 @@ class Journal:
                 self._jobs.append(_checked_job(entry["job"]))
             elif "failed" in entry:
                 self.calls += map(_call, entry.get("calls", ()))
+            if number > 1 and "of" in entry:
+                token, name = map(str, entry["of"])
+                self._settled.setdefault(token, {})[name] = "key" in entry
         except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
             if isinstance(error, BatchError):
                 raise

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from agentcell.adapters.batch_jobs import BatchService, JobAnswer
+from agentcell.adapters.batch_jobs import BatchService, JobAnswer, JobState
 from agentcell.adapters.batch_services import batch_service
 from agentcell.adapters.recording import RecordingModel
 from agentcell.batch.books import known_row
@@ -26,27 +26,42 @@ from agentcell.batch.plan import Plan
 from agentcell.batch.progress import progress_of
 from agentcell.batch.result import BatchResult
 from agentcell.batch.rows import Rows
-from agentcell.batch.run import Gathered, cap_of, find_key, opened_journal, run_here
+from agentcell.batch.run import Gathered, cap_of, ended_early, find_key, opened_journal, run_here
 from agentcell.batch.spending import Cap, Tally
 from agentcell.batch.work import Asked, Call, Work, key_of_row
-from agentcell.errors import BatchError, BudgetExceeded, Stopped
+from agentcell.errors import (
+    BatchError,
+    BudgetExceeded,
+    ConnectionFailed,
+    RateLimited,
+    ServiceError,
+    Stopped,
+)
 from agentcell.loop import LOOP
 
 _LOOK = 0.2
 """Seconds between looks for an interrupt, while a job is waited for."""
+
+_MISSES = 10
+"""Looks at a job that may fail one after the other: the job goes on, whoever looks."""
 
 _ID_DIGITS = 32
 
 
 @dataclass(slots=True)
 class _Job:
-    """A job at the service: our name for it, its own, and the requests in it."""
+    """A job at the service: our name for it, its own, and the requests in it.
+
+    Of `settled` ones the journal tells what came of them, though the job was not read to its end.
+    """
 
     token: str
     ids: frozenset[str]
     begun: float
     job_id: str | None = None
     is_over: bool = False
+    settled: frozenset[str] = frozenset()
+    misses: int = 0
 
 
 @dataclass(slots=True)
@@ -84,6 +99,9 @@ def run_at_provider(work: Work, rows: Rows, plan: Plan) -> BatchResult:
         If the person interrupts: the jobs go on, and the same journal fetches their answers.
     BatchError
         If there is no journal, or the rows ask for more than one answer each.
+    Exception
+        What the iterator of rows or `Plan.on_row` raised, and what the service said to a job that
+        was given, or again and again to looks at one. Its ``batch_result`` holds what came.
     Unsupported
         If the provider has no batch service.
     """
@@ -116,13 +134,17 @@ def run_at_provider(work: Work, rows: Rows, plan: Plan) -> BatchResult:
                 gathered.take(outcome)
                 progress.row(failed=outcome.error is not None)
         except KeyboardInterrupt:
-            why = Stopped("before this row had an answer, as you asked.")
-            for item in run.unfinished():
-                gathered.mark_stopped(item.index, item.row, why)
+            gathered.mark_rest(
+                run.unfinished(), Stopped("before this row had an answer, as you asked.")
+            )
             raise gathered.stopped(
                 "the provider goes on with its jobs: run the batch again with the same journal to"
                 " fetch their answers"
             ) from None
+        except Exception as error:
+            gathered.mark_rest(run.unfinished(), ended_early(error))
+            gathered.attach(error)
+            raise
     return gathered.result()
 
 
@@ -139,13 +161,14 @@ class _Run:
         self._poll = poll
         self._over: BudgetExceeded | None = None
         self._items: dict[str, Item] = {}
+        self._answered: set[str] = set()
         self._jobs: list[_Job] = []
         self.tally = Tally(work.model)
 
     def outcomes(self, rows: Rows) -> Iterator[Outcome]:
         """Yield what becomes of each row."""
         self._jobs = self._open_jobs()
-        given = {custom_id for job in self._jobs for custom_id in job.ids}
+        given = {custom_id for job in self._jobs for custom_id in job.ids - job.settled}
         sheet = _Sheet()
         for index, row in enumerate(rows.each):
             item = Item(index, row)
@@ -165,9 +188,9 @@ class _Run:
             if any(not job.is_over for job in self._jobs):
                 _pause(self._poll)
 
-    def unfinished(self) -> list[Item]:
-        """Return the rows that have no answer yet."""
-        return list(self._items.values())
+    def unfinished(self) -> list[tuple[int, Any]]:
+        """Return the rows that have no answer yet, with their numbers."""
+        return [(item.index, item.row) for item in self._items.values()]
 
     # -- before --------------------------------------------------------------------------------
 
@@ -192,6 +215,9 @@ class _Run:
                 else:
                     job.job_id, job.is_over = None, True
                     self._journal.put_job(token=job.token, over=True)
+        for job in opened:
+            job.settled = frozenset(self._journal.settled(job.token))
+            self._answered |= self._journal.settled(job.token, answered=True)
         return [job for job in opened if not job.is_over]
 
     def _prepared(self, item: Item, given: set[str]) -> tuple[Outcome | None, bytes | None]:
@@ -228,7 +254,7 @@ class _Run:
     def _free_name(self, key: str) -> str:
         """Return a name for a request: of equal rows each has its own, always the same."""
         number, short = 0, key[:_ID_DIGITS]
-        while f"{short}-{number}" in self._items:
+        while f"{short}-{number}" in self._items or f"{short}-{number}" in self._answered:
             number += 1
         return f"{short}-{number}"
 
@@ -256,23 +282,35 @@ class _Run:
     def _look(self, job: _Job) -> Iterator[Outcome]:
         if job.job_id is None:
             return
-        state = LOOP.run(self._service.look(job.job_id))
+        state = self._state(job, job.job_id)
         if not state.is_over:
             return
-        left = Counter(job.ids)
+        left = Counter(job.ids - job.settled)
         if state.failure is None:
             with contextlib.closing(LOOP.iterate(self._service.answers(job.job_id))) as answers:  # type: ignore[type-var]
                 for answer in answers:
                     if left[answer.custom_id]:
                         left[answer.custom_id] -= 1
-                        yield from self._settled(answer)
+                        yield from self._settled(answer, job)
         for custom_id in left.elements():
             error = state.failure or self._service.unanswered(custom_id).error
-            yield from self._settled(JobAnswer(custom_id=custom_id, error=error))
+            yield from self._settled(JobAnswer(custom_id=custom_id, error=error), job)
         job.is_over = True
         self._journal.put_job(token=job.token, over=True)
 
-    def _settled(self, answer: JobAnswer) -> Iterator[Outcome]:
+    def _state(self, job: _Job, job_id: str) -> JobState:
+        """Look at a job; a look that fails for what passes is one that came too early."""
+        try:
+            state = LOOP.run(self._service.look(job_id))
+        except (ConnectionFailed, RateLimited, ServiceError):
+            job.misses += 1
+            if job.misses > _MISSES:
+                raise
+            return JobState(is_over=False)
+        job.misses = 0
+        return state
+
+    def _settled(self, answer: JobAnswer, job: _Job) -> Iterator[Outcome]:
         """Yield the outcome of a request; none if its row is not among those of this run."""
         item = self._items.pop(answer.custom_id, None)
         key = answer.custom_id.rpartition("-")[0]
@@ -283,9 +321,11 @@ class _Run:
             self._cap.book(expected or Decimal(0), paid)
         index = -1 if item is None else item.index
         if error is None:
-            self._journal.put(key, index, self._work.kept(value), calls, reason)
+            kept = self._work.kept(value)
+            self._journal.put(key, index, kept, calls, reason, of=(job.token, answer.custom_id))
         elif calls:
-            self._journal.put_error(key, index, error, calls)
+            of = (job.token, answer.custom_id)
+            self._journal.put_error(key, index, error, calls, of=of)
         if item is not None:
             yield Outcome(
                 index=item.index,

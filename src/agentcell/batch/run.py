@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -92,7 +92,7 @@ def run_here(work: Work, found: Rows, plan: Plan) -> BatchResult:
             raise gathered.stopped() from None
         except Exception as error:
             outcomes.close()  # type: ignore[attr-defined]
-            gathered.stop(engine, _ended_early(error))
+            gathered.stop(engine, ended_early(error))
             gathered.attach(error)
             raise
         gathered.tally = engine.books.tally
@@ -127,7 +127,8 @@ def iterate_batch(work: Work, rows: Any, plan: Plan) -> Iterator[Outcome]:
             yield outcome
 
 
-def _ended_early(error: Exception) -> BatchError:
+def ended_early(error: Exception) -> BatchError:
+    """Return the error of rows that had no answer when another error ended the batch."""
     return BatchError(
         f"The batch ended before this row had an answer, with {type(error).__name__}.",
         fix="see that error; what came until then is its batch_result.",
@@ -241,7 +242,19 @@ class Gathered:
         for outcome in engine.leftover:
             with contextlib.suppress(Exception):  # of `on_row`; the row is kept before it
                 self.take(outcome)
-        for index, row in engine.unfinished():
+        self.mark_rest(engine.unfinished(), why)
+
+    def mark_rest(self, unfinished: Iterable[tuple[int, Any]], why: Exception) -> None:
+        """Note that these rows have no answer, and those that were not come to either.
+
+        Parameters
+        ----------
+        unfinished
+            Numbers and rows.
+        why
+            Their error.
+        """
+        for index, row in unfinished:
             self.mark_stopped(index, row, why)
         if len(self._values) < (self._rows.count or 0) and self._rows.source is not None:
             for index, row in enumerate(rows_of(self._rows.source).each):
