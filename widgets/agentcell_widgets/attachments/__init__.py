@@ -71,7 +71,7 @@ class AttachmentsPanel(Panel):
     TITLE = "Attachments"
     WORDS = ZH
 
-    _esm = esm(__file__, "attachments.js")
+    _esm = esm(__file__, "card.js", "enlarge.js", "attachments.js")
     _css = css(__file__, "attachments.css")
 
     def __init__(self, session: Session, *, variables: Variables | None = None) -> None:

@@ -56,7 +56,7 @@ class HistoryPanel(Panel):
     TITLE = "History"
     WORDS = ZH
 
-    _esm = esm(__file__, "history.js")
+    _esm = esm(__file__, "windowed_list.js", "history.js")
     _css = css(__file__, "history.css")
 
     def __init__(self, session: Session) -> None:
