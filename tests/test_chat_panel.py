@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from agentcell import Budget, ImageAsset, ModelCapabilities, Session, tool
+from agentcell import Budget, ImageAsset, ModelCapabilities, PdfAsset, Session, tool
 from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.errors import PanelError
 from agentcell.history.export_html import as_page
@@ -666,6 +667,57 @@ def test_a_dry_run_shows_all_of_it_and_sends_nothing(chats: Chats) -> None:
     assert json.loads(found["request"])
     assert chat.model.requests == []
     assert [one["tag"] for one in chat.page.ask("hello")["waiting"]] == ["[plot_1 plot]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("openai/gpt-4.1", {"max_tokens": 100}, r"about \$[\d.]+, at most \$[\d.]+"),
+        ("openai/gpt-4.1", {}, r"about \$[\d.]+, \$[\d.]+ for [\d,]+ tokens of answer"),
+        ("fake/model", {}, "cost unknown"),
+        ("local", {}, "free"),
+    ],
+)
+def test_a_dry_run_says_what_it_would_cost(
+    chats: Chats, name: str, settings: dict[str, Any], said: str
+) -> None:
+    chat = chats("Yes.", settings=settings or None)
+    if name != "fake/model":
+        chat.session.model = name
+    rows = dict(chat.page.ask("dry-run", {"text": "What is it?"})["rows"])
+
+    assert re.fullmatch(said, rows["cost"])
+    assert re.fullmatch(r"about [\d,]+ tokens \([\d,]+ to [\d,]+\)", rows["all together"])
+
+
+def test_a_dry_run_reads_in_chinese_too(chats: Chats) -> None:
+    choose("zh")
+    try:
+        chat = chats("Yes.")
+        chat.session.attach(picture(), name="plot")
+        sheet, pages = Image.new("RGB", (60, 40)), io.BytesIO()
+        sheet.save(pages, "PDF", save_all=True, append_images=[sheet, sheet])
+        chat.session.attach(PdfAsset.from_bytes(pages.getvalue(), filename="book.pdf"), name="book")
+        rows = dict(chat.page.ask("dry-run", {"text": "What?"})["rows"])
+    finally:
+        choose("auto")
+
+    assert rows["[plot_1 plot]"].startswith("PNG 图像，40 × 30 px，")
+    assert rows["[book_1 book]"].startswith("PDF，3 页，")
+    assert rows["费用"] == "费用未知"
+    for name in ("[plot_1 plot]", "[book_1 book]", "合计"):
+        assert re.search(r"约 [\d,]+ tokens（[\d,]+ 至 [\d,]+）", rows[name])
+
+
+def test_one_is_said_as_one(chats: Chats) -> None:
+    chat = chats("Yes.")
+    chat.say("Well?")
+    assert "cost of one turn unknown" in chat.page.ask("hello")["cost"]
+    for number in range(MOST_TURNS):
+        chat.session.ask(f"Question {number}")
+
+    assert "cost of 41 turns unknown" in chat.page.ask("hello")["cost"]
+    assert "one earlier turn" in chat.panel.static().html
 
 
 def test_a_dry_run_says_why_it_cannot_go(chats: Chats) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentcell.adapters.estimate import Estimate
+from agentcell.adapters.price_table import shown
 from agentcell.amounts import dollars
-from agentcell.dry_attachment import HOW_TEXTS, DryAttachment
+from agentcell.budget import Foreseen
+from agentcell.dry_attachment import HOW_TEXTS, Count, DryAttachment
 from agentcell.dry_run import DryMessage, DryRun
 from agentcell.history.reader_words import cut
 from agentcell.safe_text import plain
 from agentcell.wording import say
 from agentcell_widgets.chat.views import View
+from agentcell_widgets.panel.media_words import translated
 
 LONGEST_REQUEST = 60_000
 """Characters of the request that are shown."""
@@ -56,8 +60,8 @@ def _rows(run: DryRun) -> Iterator[tuple[str, str]]:
         yield say("attachments"), say("and {count} more", count=f"{more:,}")
     yield from _messages(run)
     if run.tokens is not None:
-        yield say("all together"), str(run.tokens)
-        yield say("cost"), str(run.foreseen)
+        yield say("all together"), _counted(run.tokens)
+        yield say("cost"), _price(run.foreseen)
     if run.is_replayed:
         yield say("recording"), say("answers it: nobody is asked or paid")
     if run.budget is not None:
@@ -69,18 +73,46 @@ def _rows(run: DryRun) -> Iterator[tuple[str, str]]:
 
 
 def _attachment(one: DryAttachment) -> Iterator[str]:
-    yield one.given
+    yield translated(one.given)
     if one.refusal:
         yield say("refused: {reason}", reason=one.refusal)
         return
     if one.sent and one.sent != (one.given,):
         pages = f"{len(one.sent)} × " if len(one.sent) > 1 else ""
-        yield say("goes {how}, {what}", how=say(HOW_TEXTS[one.how]), what=f"{pages}{one.sent[0]}")
+        yield say(
+            "goes {how}, {what}",
+            how=say(HOW_TEXTS[one.how]),
+            what=f"{pages}{translated(one.sent[0])}",
+        )
     else:
         yield say("goes {how}", how=say(HOW_TEXTS[one.how]))
     yield from one.notes
     if one.tokens is not None:
-        yield str(one.tokens)
+        yield _counted(one.tokens)
+
+
+def _counted(found: Count | Estimate) -> str:
+    return say(
+        "about {count} tokens ({low} to {high})",
+        count=f"{found.tokens:,}",
+        low=f"{found.low:,}",
+        high=f"{found.high:,}",
+    )
+
+
+def _price(found: Foreseen) -> str:
+    if found.is_free or (found.cost is not None and not found.cost.high.total):
+        return say("free")
+    if found.cost is None:
+        return say("cost unknown")
+    facts = {
+        "expected": shown(found.cost.expected.total),
+        "most": shown(found.cost.high.total),
+        "count": f"{found.cost.answer_tokens:,}",
+    }
+    if found.cost.is_bounded:
+        return say("about {expected}, at most {most}", **facts)
+    return say("about {expected}, {most} for {count} tokens of answer", **facts)
 
 
 def _messages(run: DryRun) -> Iterator[tuple[str, str]]:

@@ -67,6 +67,8 @@ def transcript(
 
     def above(kept: Sequence[str]) -> list[str]:
         left_out = more + len(turns) - len(kept)
+        if left_out == 1:
+            return [say("… one earlier turn")]
         if left_out:
             return [say("… {count} earlier turns", count=f"{left_out:,}")]
         return [] if kept else [say("Nothing was asked yet.")]

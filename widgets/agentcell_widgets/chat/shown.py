@@ -174,7 +174,9 @@ def _cost(session: Session) -> str:
     spent, budget = session.cost, session.budget
     if spent.usd:
         said.append(dollars(spent.usd))
-    if spent.unknown:
+    if spent.unknown == 1:
+        said.append(say("cost of one turn unknown"))
+    elif spent.unknown:
         said.append(say("cost of {count} turns unknown", count=f"{spent.unknown:,}"))
     if budget is not None:
         left = max(budget.usd - spent.usd, amount(0))

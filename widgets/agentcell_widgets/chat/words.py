@@ -83,6 +83,7 @@ SAID: Final[dict[str, str]] = {
     "{count} out": "输出 {count}",
     "about {counted}": "约{counted}",
     "{seconds} s": "{seconds} s",
+    "cost of one turn unknown": "1 轮费用未知",
     "cost of {count} turns unknown": "{count} 轮费用未知",
     "{left} of {budget} left": "预算 {budget}，剩余 {left}",
     "The answer is empty.": "回答为空。",
@@ -100,6 +101,13 @@ SAID: Final[dict[str, str]] = {
     "cost": "费用",
     "recording": "录制",
     "answers it: nobody is asked or paid": "由录制回答：不询问任何服务，也不产生费用",
+    "free": "免费",
+    "cost unknown": "费用未知",
+    "about {count} tokens ({low} to {high})": "约 {count} tokens（{low} 至 {high}）",
+    "about {expected}, at most {most}": "约 {expected}，至多 {most}",
+    "about {expected}, {most} for {count} tokens of answer": (
+        "约 {expected}；回答为 {count} tokens 时 {most}"
+    ),
     "budget": "预算",
     "instructions": "指示",
     "earlier": "更早",
@@ -115,6 +123,7 @@ SAID: Final[dict[str, str]] = {
     "refused": "被拒绝",
     # -- without a kernel
     "Chat: {conversation}": "对话：{conversation}",
+    "… one earlier turn": "……更早的 1 轮",
     "… {count} earlier turns": "……更早的 {count} 轮",
     "Nothing was asked yet.": "尚未提问。",
 }

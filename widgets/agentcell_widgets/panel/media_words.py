@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from agentcell.assets.address import shown_url
@@ -35,6 +36,7 @@ ZH: Final[dict[str, str]] = {
 }
 
 _LONGEST_ID = 40
+_PAGES = re.compile(r"([\d,]+) page(s?)")
 
 add_language("zh", ZH)
 
@@ -91,6 +93,23 @@ def alternative(asset: MediaAsset, page: int) -> str:
         facts.append(f"{asset.width} × {asset.height} px")
     what = say(", ").join(facts)
     return say("{name}: {what}", name=plain(asset.filename), what=what) if asset.filename else what
+
+
+def translated(facts: str) -> str:
+    """Return facts of a medium in the person's language: ``PNG image, 60 × 90 px, 1 kB``.
+
+    Parameters
+    ----------
+    facts
+        In English, with commas between them.
+    """
+    return say(", ").join(_fact(one) for one in facts.split(", "))
+
+
+def _fact(text: str) -> str:
+    if found := _PAGES.fullmatch(text):
+        return say("{count} pages", count=found[1]) if found[2] else say("{count} page", count=1)
+    return word(text) if text in ZH else text
 
 
 def _kind(asset: MediaAsset) -> str:
