@@ -177,6 +177,13 @@ def test_the_bytes_decide_what_a_file_is(access: AccessPolicy) -> None:  # case 
         marked_images(["text.png"], access)
 
 
+def test_a_content_that_is_no_image_is_the_markers_fault_too(access: AccessPolicy) -> None:
+    cut = "data:image/png;base64,iVBORw0KGgo="
+
+    assert fault(["text.png"], access) == "unsupported_mime"
+    assert fault([cut], access) == "invalid_marker"
+
+
 def test_a_web_address_goes_to_the_models_service_where_that_is_allowed(
     access: AccessPolicy,
 ) -> None:

@@ -98,6 +98,22 @@ def test_only_what_the_mask_lets_change_is_painted_over() -> None:
     assert changed[2] <= 100, "nothing right of the mask's edge"
 
 
+@pytest.mark.parametrize(
+    ("hole", "said"),
+    [
+        (mask((100, 160)), "The mask has 100x160 pixels, and the picture to edit 200x160"),
+        (picture("red", (200, 160)), "The mask has no transparent part"),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_refused_before_anything_is_drawn(
+    hole: bytes, said: str
+) -> None:
+    base = ImageAsset.from_bytes(picture("blue", (200, 160)))
+
+    with pytest.raises(GenerationError, match=said):
+        drawn(references=(base,), mask=ImageAsset.from_bytes(hole), size="")
+
+
 def test_without_a_mask_the_reference_shines_through_all_over() -> None:
     reference = ImageAsset.from_bytes(picture((0, 255, 0), (200, 160)))
     edited = pixels(drawn(references=(reference,), size="")[0])

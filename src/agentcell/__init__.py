@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # for editors and type checkers: the same names as in `_WHERE
     from agentcell.history.provider import HistoryProvider
     from agentcell.imaging.backend import ImageBackend
     from agentcell.imaging.contract import (
+        IMAGE_TOOL_NAMES,
         ImageDetail,
         ImageGenerationOutputFormat,
         ImagePermission,
@@ -84,6 +85,7 @@ _WHERE = {
     "GenerationWish": "agentcell.imaging.wish",
     "HistoryMemory": "agentcell.history.memory",
     "HistoryProvider": "agentcell.history.provider",
+    "IMAGE_TOOL_NAMES": "agentcell.imaging.contract",
     "ImageAsset": "agentcell.assets.asset",
     "ImageBackend": "agentcell.imaging.backend",
     "ImageDetail": "agentcell.imaging.contract",
@@ -131,6 +133,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "IMAGE_TOOL_NAMES",
     "Agent",
     "AgentRunner",
     "AgentcellError",

@@ -11,7 +11,8 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -250,7 +251,8 @@ def _image(reference: str, access: AccessPolicy, limits: MarkerLimits) -> ImageA
     if reference[:5].lower() == "data:":
         claim, data = data_of(reference)
         _check_size(len(data), "The image of a data address", limits)
-        return ImageAsset.from_bytes(data, mime_type=claim)
+        with _told("invalid_marker"):
+            return ImageAsset.from_bytes(data, mime_type=claim)
     if _ADDRESS.match(reference):
         if not limits.allow_remote_fetch:
             raise MarkerError(
@@ -268,7 +270,17 @@ def _image(reference: str, access: AccessPolicy, limits: MarkerLimits) -> ImageA
             fault="image_source_not_found",
         ) from None
     _check_size(path.stat().st_size, short(reference), limits)
-    return access.image(reference, asked_by="person")
+    with _told("unsupported_mime"):
+        return access.image(reference, asked_by="person")
+
+
+@contextmanager
+def _told(fault: MarkerFault) -> Iterator[None]:
+    """Say of a content that is no image, or a damaged one, that a marker names it."""
+    try:
+        yield
+    except AttachmentError as error:
+        raise MarkerError(error.problem, fix=error.fix, fault=fault) from None
 
 
 def _check_size(size: int, shown: str, limits: MarkerLimits) -> None:

@@ -9,6 +9,7 @@ from agentcell.adapters.events import Usage
 from agentcell.assets.asset import ImageAsset
 from agentcell.assets.convert import Target, converted
 from agentcell.errors import GenerationError
+from agentcell.imaging.backends.mask import check_mask
 from agentcell.imaging.decoding import decoded
 from agentcell.imaging.wish import GenerationWish
 
@@ -53,7 +54,8 @@ def check(wish: GenerationWish, model: str) -> None:
                 fix="give a smaller copy.",
             )
     if wish.mask is not None:
-        _check_mask(wish.mask, wish.references[0])
+        check_mask(wish)
+        as_mask(wish.mask)
 
 
 def expected_usage(wish: GenerationWish, previews: int) -> Usage | None:
@@ -126,35 +128,19 @@ def _near(side: int) -> int:
     return max(_STEP, min(_SHORTER_LIMIT, round(side / _STEP) * _STEP))
 
 
-def _check_mask(mask: ImageAsset, reference: ImageAsset) -> None:
-    sizes = (mask.width, mask.height), (reference.width, reference.height)
-    if sizes[0] != sizes[1]:
-        raise GenerationError(
-            f"The mask has {mask.width}x{mask.height} pixels, and the picture to edit"
-            f" {reference.width}x{reference.height}.",
-            fix="give a mask of the picture's size: transparent where it may change.",
-        )
-    as_mask(mask)
-
-
 def as_mask(mask: ImageAsset) -> ImageAsset:
-    """Return a mask as the PNG with transparent parts that the API wants.
+    """Return a mask as the PNG that the API wants.
 
     Raises
     ------
     GenerationError
-        If nothing of it is transparent, or it is too large.
+        If it is too large.
     AttachmentError
         If it cannot be decoded.
     """
-    from agentcell.assets.pixels import as_png, is_opaque
+    from agentcell.assets.pixels import as_png
 
     picture = decoded(mask)
-    if is_opaque(picture):
-        raise GenerationError(
-            "The mask has no transparent part, so nothing may change.",
-            fix="make the part transparent that is to be painted anew.",
-        )
     made = mask if mask.mime_type == "image/png" else ImageAsset.from_bytes(as_png(picture))
     if made.content.size_bytes >= MOST_MASK_BYTES:
         made = ImageAsset.from_bytes(as_png(picture))

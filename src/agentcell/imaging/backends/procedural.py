@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from agentcell.assets.asset import ImageAsset
 from agentcell.errors import GenerationError
 from agentcell.imaging.backend import ImageBackend
+from agentcell.imaging.backends.mask import check_mask
 from agentcell.imaging.decoding import decoded
 from agentcell.imaging.drawing import Plan, drawn, signed
 from agentcell.imaging.events import BackendEvent, Ended, Made, Progressed
@@ -52,7 +53,8 @@ class ProceduralBackend(ImageBackend):
         Raises
         ------
         GenerationError
-            If it is a clip, names a model, or has a size beyond the limits.
+            If it is a clip, names a model, has a size beyond the limits, or a mask that does not
+            fit.
         """
         super().check(wish)
         if wish.model not in ("", "rules"):
@@ -70,6 +72,7 @@ class ProceduralBackend(ImageBackend):
                     )
         for asset in (*wish.references, *([wish.mask] if wish.mask else [])):
             _ = asset.content  # an address is refused here: nothing is fetched
+        check_mask(wish)
 
     async def run(self, wish: GenerationWish, *, key: str) -> AsyncIterator[BackendEvent]:
         """Draw in a thread, one picture after another.
