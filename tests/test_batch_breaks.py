@@ -222,7 +222,7 @@ def test_a_pool_that_takes_nothing_makes_an_error_of_each_row(server: ChatServer
 
     result = agent(server).map(rows(3), pool)
 
-    assert [type(one.error).__name__ for one in result.failed] == ["WorkerLost"] * 3
+    assert [type(one.error).__name__ for one in result.failed] == ["BatchError"] * 3
 
 
 # -- numbers that JSON has no word for ------------------------------------------------------------

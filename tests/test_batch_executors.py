@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from agent_kit import png
 from agentcell import Agent, ImageAsset, LegacyOpenAIModel, RateLimits, RowError
 from agentcell.adapters.recording import RecordingModel
-from agentcell.errors import WorkerLost
+from agentcell.errors import BatchError, WorkerLost
 from agentcell.testing import Call, ChatServer, FakeModel
 from batch_kit import Deadly, Rows, agent, answers, refused, rows
 
@@ -216,3 +216,50 @@ def test_a_row_that_kills_its_worker_each_time_is_an_error_and_no_other_is() -> 
     assert [one for one in result if not isinstance(one, RowError)] == [
         one for number, one in enumerate(answers(20)) if number != 5
     ]
+
+
+class TakesSome(Executor):
+    """Takes so many rows, and then does what `then` does."""
+
+    def __init__(self, count: int, then: Callable[[], Any]) -> None:
+        self._left = count
+        self._then = then
+        self._threads = ThreadPoolExecutor(1)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Any:
+        """Do it in a thread."""
+        self._left -= 1
+        return self._threads.submit(*args, **kwargs) if self._left >= 0 else self._then()
+
+    def shutdown(self, *args: Any, **kwargs: Any) -> None:
+        """End."""
+        self._threads.shutdown(*args, **kwargs)
+
+
+def _is_shut() -> Any:
+    raise RuntimeError("cannot schedule new futures after shutdown")
+
+
+@pytest.mark.parametrize(
+    ("then", "says"),
+    [
+        (_is_shut, "TakesSome takes no more rows: RuntimeError: cannot schedule new futures"),
+        (lambda: 3, "TakesSome takes no more rows: TypeError: its submit returned an int; a"),
+    ],
+)
+def test_an_executor_that_takes_no_more_rows_ends_the_batch_and_says_so(
+    then: Callable[[], Any], says: str
+) -> None:
+    with ChatServer(Rows()) as server, TakesSome(3, then) as executor:
+        result = agent(server).map(rows(50), executor, progress=False)
+        asked = len(server.requests)
+        with ThreadPoolExecutor(2) as other:
+            whole = result.retry(executor=other)
+
+    assert list(result[:3]) == answers(3)
+    assert {type(one.error) for one in result.failed} == {BatchError}
+    assert len(result.failed) == 47
+    assert str(result.failed[0].error).startswith(says)
+    assert "retry(executor=…)" in str(result.failed[0].error)
+    assert asked == 3
+    assert list(whole) == answers(50)

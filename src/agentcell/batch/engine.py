@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from agentcell.batch.books import Books
-from agentcell.batch.executors import Crew
+from agentcell.batch.executors import Crew, gone, takes_no_more
 from agentcell.batch.limiting import Gate
 from agentcell.batch.outcome import Item, Outcome
 from agentcell.batch.work import Done, Work
@@ -30,7 +30,6 @@ from agentcell.errors import (
     ModelError,
     QuotaExceeded,
     UnknownModel,
-    WorkerLost,
 )
 
 MOST_LOSSES = 3
@@ -246,8 +245,11 @@ class Engine:
             future = self._crew.send(item.row)
         except BatchError as error:
             self._inbox.put(("done", item, Done(error=error)))
-        except Exception as error:  # noqa: BLE001 (a pool that is broken, or shut down)
+        except BrokenExecutor as error:
             self._inbox.put(("lost", item, error))
+        except Exception as error:  # noqa: BLE001 (it is shut down, or has no workers)
+            self._over = self._over or takes_no_more(executor, error)
+            self._inbox.put(("done", item, Done(error=self._over)))
         else:
             self._futures[item] = future
             future.add_done_callback(partial(self._arrived, item))
@@ -332,22 +334,13 @@ class Engine:
         item.losses += 1
         is_broken = isinstance(error, BrokenExecutor) and executor is not None
         if is_broken and executor is not None and not self._crew.renew(executor):
-            self._over = self._over or self._gone(error)
+            self._over = self._over or gone(error)
         if self._over is not None:
             self._end(item, error=self._over)
         elif item.losses >= MOST_LOSSES:
-            self._end(item, error=self._gone(error, item.losses))
+            self._end(item, error=gone(error, item.losses))
         else:
             self._again.append(item)
-
-    @staticmethod
-    def _gone(error: BaseException, times: int = 1) -> WorkerLost:
-        said = " ".join(str(error).split())[:300]
-        often = "" if times == 1 else f" {times} times"
-        return WorkerLost(
-            f"The worker that had this row was lost{often}: {type(error).__name__}: {said}",
-            fix="look at that machine's memory and log; the row may have been asked about.",
-        )
 
     def _end(
         self, item: Item, *, value: Any = None, error: Exception | None = None, reason: str = ""

@@ -17,10 +17,11 @@ from typing import Any
 
 from agentcell.adapters.model import innermost
 from agentcell.adapters.rate_limits import RateLimits
+from agentcell.assets.wording import a_type
 from agentcell.batch.limiting import limited
 from agentcell.batch.stopping import Stopper
 from agentcell.batch.work import Done, Work, portable, worked
-from agentcell.errors import BatchError
+from agentcell.errors import BatchError, WorkerLost
 
 _USUAL_WORKERS = 8
 _MOST_KEPT = 8
@@ -104,7 +105,10 @@ class Crew:
         if self.is_here:
             return self._executor.submit(worked, self._work, self._model, row, self._stopper)
         task = Task(uuid.uuid4().hex, self._digest, self._payload, _dumped(row, "The row", "a row"))
-        return self._executor.submit(done_elsewhere, task)
+        future = self._executor.submit(done_elsewhere, task)
+        if not callable(getattr(future, "add_done_callback", None)):
+            raise TypeError(f"its submit returned {a_type(future)}; a Future was expected")
+        return future
 
     def renew(self, broken: Executor) -> bool:
         """Put a new pool in the place of one whose process died; say whether there is one now."""
@@ -137,6 +141,25 @@ class Crew:
         if self._own is not None:
             self._own.shutdown(wait=False, cancel_futures=True)
             self._own = None
+
+
+def gone(error: BaseException, times: int = 1) -> WorkerLost:
+    """Return the error of a row whose worker was lost, so many times."""
+    said = " ".join(str(error).split())[:300]
+    often = "" if times == 1 else f" {times} times"
+    return WorkerLost(
+        f"The worker that had this row was lost{often}: {type(error).__name__}: {said}",
+        fix="look at that machine's memory and log; the row may have been asked about.",
+    )
+
+
+def takes_no_more(executor: Executor, error: Exception) -> BatchError:
+    """Return the error of rows that an executor does not take; they were never sent."""
+    said = " ".join(str(error).split())[:300]
+    return BatchError(
+        f"{type(executor).__name__} takes no more rows: {type(error).__name__}: {said}",
+        fix="make a new executor, then retry(executor=…), or the batch again with its journal.",
+    )
 
 
 def done_elsewhere(task: Task) -> Done:
