@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from agentcell import Agent, LegacyOpenAIModel
@@ -91,3 +93,16 @@ def refused(status: int, *, numbers: set[int], times: int = 10**9) -> Callable[[
         return failure(status) if number in numbers and count <= times else None
 
     return wrong
+
+
+class Elsewhere(Executor):
+    """An executor that is none of threads of this process, as far as anybody can see."""
+
+    def __init__(self, workers: int) -> None:
+        self._max_workers = workers
+        self._pool = ThreadPoolExecutor(workers)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Pickle what is handed over, as one in another process must."""
+        function, given = pickle.loads(pickle.dumps((fn, args)))  # noqa: S301 (made here)
+        return self._pool.submit(function, *given, **kwargs)
