@@ -9,7 +9,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agentcell import Budget, Session, build_media_tools, media_resume
+from agentcell import Budget, GenerationWish, Session, build_media_tools, media_resume
 from agentcell.agents import calls
 from agentcell.agents.tools import Tool
 from agentcell.assets.access import AccessPolicy
@@ -32,6 +32,7 @@ from agentcell.errors import (
 )
 from agentcell.imaging import media_arguments
 from agentcell.imaging.download_limits import DownloadLimits
+from agentcell.imaging.events import BackendEvent
 from agentcell.imaging.hosted.backend import HostedMediaBackend
 from agentcell.imaging.hosted.service import MediaService
 from agentcell.imaging.hosted.states import Patience
@@ -433,6 +434,25 @@ def test_a_picture_is_saved_byte_for_byte_and_reported(server: MediaServer, root
         "1 file made (request req-1, model seedream):\n\n"
         f"- image → generated-media/req-1-0.png\n  - thumbnail: {plain}\n\nCost: $0.0390"
     )
+
+
+def test_a_folder_that_is_not_there_yet_is_made_before_the_job_is_written_down(
+    server: MediaServer, root: Path
+) -> None:
+    folder, seen = root / "a" / "new one", list[str]()
+
+    class Looking(HostedMediaBackend):
+        async def run(self, wish: GenerationWish, *, key: str) -> AsyncGenerator[BackendEvent]:
+            seen.extend(job.state for job in ledger(folder).jobs())
+            async for event in super().run(wish, key=key):
+                yield event
+
+    patience = Patience(interval=0.01)
+    tool = build_media_tools(Looking(server.url, TOKEN, patience=patience), folder)[0]
+    use(tool, prompt="a fox")
+
+    assert seen == ["submitted"]
+    assert files(folder) == ["req-1-0.png"]
 
 
 def test_a_picture_that_came_damaged_is_never_there_under_a_name(

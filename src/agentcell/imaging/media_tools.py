@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
@@ -103,7 +105,8 @@ def build_media_tools(
     config
         None: ``AGENTCELL_MEDIA_URL`` and ``AGENTCELL_MEDIA_TOKEN``.
     action_dir
-        Files go into ``generated-media`` in it; the current folder by default.
+        Files go into ``generated-media`` in it, and it is made if need be; the current folder by
+        default.
     generator, access
         A session's, so that its budget, ledger, recording and rules hold; files then go into its
         folder. None: one for these tools, without a budget.
@@ -183,6 +186,7 @@ class _Media:
     access: AccessPolicy
     backend: HostedMediaBackend
     confirm: Confirm | None
+    is_own_folder: bool = False
 
     @classmethod
     def of(
@@ -202,7 +206,13 @@ class _Media:
         generator = Generator(
             ledger=JobLedger(root / ".agentcell" / FILE), access=access, backends=Backends(backend)
         )
-        return cls(generator=generator, access=access, backend=backend, confirm=confirm)
+        return cls(
+            generator=generator,
+            access=access,
+            backend=backend,
+            confirm=confirm,
+            is_own_folder=True,
+        )
 
     async def generate_image(self, **arguments: Any) -> MediaResult:
         return await self._made(media_arguments.image_wish(arguments, self.access))
@@ -219,6 +229,9 @@ class _Media:
         return await listed(self.generator.recorder, now, include_upstream=include_upstream)
 
     async def _made(self, wish: GenerationWish) -> MediaResult:
+        if self.is_own_folder:  # first: the list of jobs, which lies in it, is written before all
+            with contextlib.suppress(OSError):  # what cannot be written is told by the list
+                await asyncio.to_thread(self.access.root.mkdir, parents=True, exist_ok=True)
         named = replace(wish, model=f"{self.backend.name}/{wish.model}")
         events = self.generator.stream(named, confirm=self.confirm, asked_by="model", as_made=True)
         return await _result(events, self.access.root)
