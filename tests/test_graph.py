@@ -267,6 +267,30 @@ def test_a_missing_key_is_a_key_error_that_names_the_key_and_the_edge() -> None:
     assert "carries 'query', which the input lacks" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: RootGraph("问答"), "A graph is named '问答'; letters A to Z"),
+        (lambda: RootGraph("g", nodes=[("x y", Filling())]).build(), "A node is named 'x y'"),
+        (lambda: RootGraph("g", attributes=3), "attributes of graph 'g' are an int; a mapping"),  # type: ignore[arg-type]
+        (lambda: graph_of(LINE).build().invoke({"query": "?"}, "kind"), "are a str; a mapping"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_a_graph_is_given_wrongly_is_told_of_the_graph(make: Any, says: str) -> None:
+    with pytest.raises((AgentError, FieldError)) as caught:
+        make()
+
+    assert says in caught.value.problem
+
+
+def test_an_edge_with_none_for_its_keys_is_one_without_keys() -> None:
+    edges: list[Any] = [("entry", "a", None), ("a", "exit", None)]
+
+    run = graph_of(edges).build().invoke({"message": "?"})
+
+    assert run.output == {"message": "a:message"}
+
+
 def test_a_run_tells_of_a_node_by_its_name() -> None:
     run = graph_of(LINE).build().invoke({"query": "?"})
 

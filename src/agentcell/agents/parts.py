@@ -18,12 +18,13 @@ from agentcell.warned import warn
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def checked_name(name: object) -> str:
-    """Return an agent's name, if it is one."""
+def checked_name(name: object, of: str = "An agent") -> str:
+    """Return the name of an agent, a node or a graph, if it is one."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
+        example = '"receipt_agent"; role_name may be any text' if of == "An agent" else '"receipts"'
         raise AgentError(
-            f"An agent is named {str(name)[:60]!r}; letters A to Z, digits, _ and - were expected.",
-            fix='name it, for example "receipt_agent"; role_name may be any text.',
+            f"{of} is named {str(name)[:60]!r}; letters A to Z, digits, _ and - were expected.",
+            fix=f"name it, for example {example}.",
         )
     return name
 

@@ -65,7 +65,7 @@ def read_node(given: Any) -> tuple[str, Any]:
                 f"A node is named {name!r}, which is the name of the graph's own end.",
                 fix="name it otherwise.",
             )
-    name = checked_name(name)
+    name = checked_name(name, "A node")
     kind = made_of.kind if isinstance(made_of, NodeTemplate) else type(made_of)
     if issubclass(kind, SingleAgent):
         raise AgentError(
@@ -101,7 +101,9 @@ def read_edge(given: Any) -> Edge:
             fix='write ("entry", "analyze", {"query": "The question"}).',
         )
     sender, receiver = (_end(one) for one in given[:2])
-    keys = given[2] if len(given) == 3 else {"message": ""}  # noqa: PLR2004 (keys are third)
+    keys = given[2] if len(given) == 3 else None  # noqa: PLR2004 (keys are third)
+    if keys is None:
+        keys = {"message": ""}
     if not isinstance(keys, Mapping) or not all(isinstance(key, str) and key for key in keys):
         raise AgentError(
             f"The keys of the edge {sender} → {receiver} are {str(keys)[:60]!r}; a mapping of"

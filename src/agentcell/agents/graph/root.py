@@ -63,8 +63,8 @@ class RootGraph:
         edges: Iterable[Any] | None = None,
         nodes: Iterable[Any] | None = None,
     ) -> None:
-        self.name = checked_name(name)
-        self.attributes = dict(attributes or {})
+        self.name = checked_name(name, "A graph")
+        self.attributes = dict(_checked(attributes, self.name))
         self._given_nodes = list(nodes or ())
         self._given_edges = list(edges or ())
         self._built: tuple[dict[str, Any], tuple[str, ...], tuple[Edge, ...]] | None = None
@@ -206,7 +206,7 @@ class RootGraph:
                 f"No edge of graph '{self.name}' carries {', '.join(more)}: it is not used.",
                 FieldWarning,
             )
-        own = {**self.attributes, **(attributes or {})}
+        own = {**self.attributes, **_checked(attributes, self.name)}
         return Running(nodes, order, edges, dict(given), own)
 
     def _parts(self, why: str) -> tuple[dict[str, Any], tuple[str, ...], tuple[Edge, ...]]:
@@ -221,6 +221,15 @@ class RootGraph:
             nodes, edges = self._built[0], self._built[2]
             return graph_bundle(edges, {name: _model_of(node) for name, node in nodes.items()})
         return {"text/plain": repr(self)}
+
+
+def _checked(attributes: Any, graph: str) -> Mapping[str, Any]:
+    if attributes is None or isinstance(attributes, Mapping):
+        return attributes or {}
+    raise FieldError(
+        f"The attributes of graph '{graph}' are {a_type(attributes)}; a mapping was expected.",
+        fix='give {"tone": "kind"}.',
+    )
 
 
 def _model_of(node: Any) -> str:
