@@ -110,7 +110,9 @@ class ChatPanel(Panel):
 
     def followed(self) -> None:
         """Tell the views of the turns that changed, and of what stands around them."""
-        self.chat.tell_changes()
+        if (changed := self.chat.shown.turns()) is not None:
+            self.tell("turns", changed)
+        self.tell("state", self.state())
 
     def static(self) -> Static:
         """Return the last turns, as they read where no kernel runs."""
@@ -149,16 +151,13 @@ class ChatPanel(Panel):
     # -- what the page asks for ---------------------------------------------------------------
 
     @handles("hello")
-    def _greet(self, message: Message) -> object:
-        with self.chat.telling:
-            whole = {
-                **self.state(),
-                "widget": self.model_id,  # to find the panel's cell by
-                "turns": self.chat.shown.turns(anew=True),
-                "live": self.chat.live(),
-            }
-            self._send_reply(message, whole)
-        return ANSWERED
+    def _greet(self, _: Message) -> Mapping[str, Any]:
+        return {
+            **self.state(),
+            "widget": self.model_id,  # to find the panel's cell by
+            "turns": self.chat.shown.turns(anew=True),
+            "live": self.chat.live(),
+        }
 
     @handles("submit")
     def _submit(self, message: Message) -> None:
@@ -209,10 +208,8 @@ class ChatPanel(Panel):
         return dry_view(*self.chat.dry_run(message.text("text")))
 
     @handles("earlier")
-    def _earlier(self, message: Message) -> object:
-        with self.chat.telling:
-            self._send_reply(message, {"turns": self.chat.shown.earlier()})
-        return ANSWERED
+    def _earlier(self, _: Message) -> Mapping[str, Any]:
+        return {"turns": self.chat.shown.earlier()}
 
     @handles("picture", at_once=True)
     async def _picture(self, message: Message) -> Mapping[str, Any]:
