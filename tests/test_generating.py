@@ -392,14 +392,47 @@ def test_a_process_that_ends_around_a_job_loses_none_that_can_be_asked_for(
     assert job.is_unfinished
 
 
+class Blocking(ScriptedBackend):
+    """Puts a file in the place of the folder, once the wish was sent."""
+
+    def __init__(self, root: Path, *events: BackendEvent) -> None:
+        super().__init__(*events)
+        self.root = root
+
+    async def run(self, wish: GenerationWish, *, key: str) -> AsyncGenerator[BackendEvent]:
+        (self.root / "generated-media").write_text("a file in the folder's place")
+        async for event in super().run(wish, key=key):
+            yield event
+
+
+@pytest.mark.parametrize("output", [None, "generated-media/a.png", "generated-media/b/a.png"])
+def test_a_place_that_takes_no_file_is_found_out_before_anything_is_paid_for(
+    session: Session, tmp_path: Path, output: str | None
+) -> None:
+    (tmp_path / "generated-media").write_text("a file in the folder's place")
+    backend = ScriptedBackend()
+
+    with pytest.raises((GenerationError, AttachmentError)):
+        generated(using(session, backend), output=output)
+
+    assert backend.asked == []
+    assert session.generator.jobs() == ()
+
+
+def test_finding_out_leaves_nothing_behind(session: Session, tmp_path: Path) -> None:
+    with pytest.raises(GenerationFailed):
+        generated(using(session, ScriptedBackend(GenerationFailed("no", is_billed=False))))
+
+    assert [path.name for path in tmp_path.iterdir()] == [".agentcell"]
+
+
 @pytest.mark.parametrize(
     ("is_free", "said"), [(True, "run the cell again."), (False, "run the cell again: it is paid")]
 )
 def test_a_disk_that_takes_nothing_is_not_blamed_on_the_prompt(
     session: Session, tmp_path: Path, *, is_free: bool, said: str
 ) -> None:
-    (tmp_path / "generated-media").write_text("a file in the folder's place")
-    backend = ScriptedBackend(Made(kind="image", data=picture()), Ended())
+    backend = Blocking(tmp_path, Made(kind="image", data=picture()), Ended())
     backend.is_free, backend.can_resume = is_free, False  # type: ignore[misc]  # of this one
     with pytest.raises(GenerationFailed) as caught:
         generated(using(session, backend))
@@ -410,8 +443,7 @@ def test_a_disk_that_takes_nothing_is_not_blamed_on_the_prompt(
 
 
 def test_a_folder_that_takes_no_file_loses_no_paid_job(session: Session, tmp_path: Path) -> None:
-    (tmp_path / "generated-media").write_text("a file in the folder's place")
-    backend = ScriptedBackend()
+    backend = Blocking(tmp_path)
     using(session, backend)
     with pytest.raises(GenerationFailed, match="nothing could be saved") as caught:
         generated(session)

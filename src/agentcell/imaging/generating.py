@@ -6,6 +6,7 @@ sent once is never sent again by itself. A job that was cut off anywhere is foun
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable
@@ -222,6 +223,7 @@ class Generator:
             return
         plan = self.plan(wish)
         target = self._target(output, plan.wish, asked_by, is_replayed=plan.is_free)
+        await asyncio.to_thread(target.check)
         run = self._run(plan.backend, plan.wish, target, tape, as_made=as_made, cell=cell)
         async with contextlib.aclosing(self.under_way.follow(run.begin(plan, confirm))) as events:
             async for event in events:

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import io
 import os
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +28,9 @@ MOST_ALT = 300
 
 POSTER = "-poster"
 """What stands after a clip's name in that of its still picture."""
+
+_PROBE = 4096
+"""Bytes that tell whether a disk takes any."""
 
 _POSTER_ENDINGS = ("jpg", "png", "webp")
 _JPEG_QUALITY, _WEBP_QUALITY = 92, 90
@@ -93,6 +97,29 @@ class Target:
                     fix="choose another name, or move that file away.",
                 )
         return target
+
+    def check(self) -> None:
+        """Find out, before anything is paid for, whether files can be written there at all.
+
+        Nothing is left behind: the folder itself is made with the first file.
+
+        Raises
+        ------
+        GenerationError
+            If none can: no leave, a full disk, or something else than a folder on the way.
+        """
+        place = self.folder
+        while not os.path.lexists(place) and place != place.parent:
+            place = place.parent
+        try:
+            with tempfile.TemporaryFile(dir=place) as probe:
+                probe.write(bytes(_PROBE))
+                probe.flush()
+        except OSError as error:
+            raise GenerationError(
+                f"No file can be written to '{self.folder.name}': {os.strerror(error.errno or 0)}.",
+                fix="make room or leave to write there, or choose another place with --output.",
+            ) from error
 
     def named(self, name: str) -> Target:
         """Return it with the name of a job, if it has none yet."""
