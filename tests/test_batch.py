@@ -223,6 +223,23 @@ def test_whole_numbers_stay_whole_beside_a_row_that_failed() -> None:
     assert total.isna().tolist() == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("column", "renamed"), [("unit price", "unit_price"), ("2020", "column_2020"), ("$", "column")]
+)
+def test_a_column_that_cannot_stand_in_braces_is_refused_before_anything_is_sent(
+    column: str, renamed: str
+) -> None:
+    model = FakeModel("never")
+    frame = pd.DataFrame({"x": ["a"], column: [1]})
+
+    with pytest.raises(FieldError, match="cannot stand in braces") as caught:
+        agentcell.ask_each(model, f"{{x}} for {{{column}}}", frame, progress=False)
+
+    assert caught.value.fix == f"rename it: df.rename(columns={{{column!r}: {renamed!r}}})."
+    assert model.requests == []
+    assert agentcell.ask_each(FakeModel("yes"), "{x}", frame, progress=False)[0] == "yes"
+
+
 def test_columns_of_several_levels_are_refused_before_anything_is_sent() -> None:
     model = FakeModel("never")
     frame = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("x", "a"), ("x", "b")]))

@@ -248,6 +248,19 @@ def test_a_question_that_names_no_column_is_refused(ask: Any) -> None:
     assert model.requests == []
 
 
+def test_a_column_whose_name_cannot_stand_in_braces_is_told_of(
+    shell: InteractiveShell, ask: Any
+) -> None:
+    shell.push({"bills": pd.DataFrame({"unit price": [3], "item": ["tea"]})})
+
+    shown = ask("%%agent --each bills --out o\nIs {unit price} much?", FakeModel("never"))
+    other = ask("%%agent --each bills --out o\nIs it much?", FakeModel("never"))
+
+    assert "FieldError: The column 'unit price' cannot stand in braces" in shown
+    assert "'unit_price'" in shown
+    assert "Fix: write {item} where the row's value goes." in other
+
+
 def test_a_slip_of_a_columns_name_gets_a_hint(ask: Any) -> None:
     shown = ask("%%agent --each df --out answers\n{text} {txt}", FakeModel("yes"))
 

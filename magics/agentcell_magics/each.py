@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentcell.adapters.recording import RecordingModel
-from agentcell.agents.batch_work import PromptWork
+from agentcell.agents.batch_work import PromptWork, check_braces
 from agentcell.assets.wording import a_type
 from agentcell.batch import BatchResult
+from agentcell.batch.rows import columns_of
 from agentcell.errors import BatchStopped, CellError, Stopped
 from agentcell.prompts.template import find_slots, near_miss
 from agentcell.session import Session
@@ -112,12 +113,11 @@ def table_named(name: str, variables: Mapping[str, Any]) -> Table:
         If there is no such variable, or it is no table.
     """
     rows = rows_named(name, variables)
-    columns = getattr(rows, "columns", None)
-    if columns is not None and hasattr(rows, "__len__"):
-        return Table(rows=rows, columns=tuple(str(column) for column in columns))
-    if isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows):
-        names = dict.fromkeys(str(key) for row in rows for key in row)
-        return Table(rows=list(rows), columns=tuple(names))
+    is_frame = hasattr(rows, "columns") and hasattr(rows, "__len__")
+    is_list = isinstance(rows, (list, tuple)) and all(isinstance(row, Mapping) for row in rows)
+    if is_frame or is_list:
+        names = columns_of(rows) or ()
+        return Table(rows=list(rows) if is_list else rows, columns=tuple(names))
     raise CellError(
         f"--each {shown(name)}: {shown(name)} is {a_type(rows)}; a DataFrame or a list of"
         " dicts was expected.",
@@ -144,6 +144,7 @@ def ask_each_row(  # noqa: PLR0913 (each is a part of the cell)
         If the person interrupts; what came until then is in the variable.
     """
     table = table_named(options.each or "", variables)
+    check_braces(text, table.columns)
     attach = _constants(text, table, options, variables)
     work = session.each(
         text,
@@ -194,7 +195,8 @@ def _constants(
     """Return what is the same for each row: attachments, and variables that the text names."""
     named = {slot.name for slot in find_slots(text)}
     if not named & set(table.columns):
-        columns = ", ".join(f"{{{name}}}" for name in table.columns[:_MOST_NAMES])
+        braced = [f"{{{name}}}" for name in table.columns]
+        columns = ", ".join([one for one in braced if find_slots(one)][:_MOST_NAMES])
         raise CellError(
             "The question names no column, so every row would ask the same.",
             fix=f"write {columns or 'the name of a column in braces'} where the row's value goes.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -149,6 +150,11 @@ class PromptWork:
         Attachments and values that go out with every row, by name.
     detail, pdf_as
         How attachments go out, see `Model.ready`; None: as the model takes them.
+
+    Raises
+    ------
+    FieldError
+        If a column stands in braces whose name cannot.
     """
 
     def __init__(  # noqa: PLR0913 (each is a part of the question)
@@ -168,6 +174,7 @@ class PromptWork:
         self.model = askable(model)
         self._prompt = prompt
         self._columns = None if columns is None else frozenset(columns)
+        check_braces(prompt, columns or ())
         self._named = frozenset(slot.name for slot in find_slots(prompt))
         self._before: list[Message] = [{"role": "system", "content": system}] if system else []
         self._attach = dict(attach or {})
@@ -262,3 +269,22 @@ def _with_text(message: Message, text: str) -> Message:
     if isinstance(content, str):
         return {**message, "content": f"{content}\n\n{text}"}
     return {**message, "content": [*content, TextMessageBlock(text)]}
+
+
+def check_braces(prompt: str, columns: Sequence[str]) -> None:
+    """Refuse ``{unit price}``: it would go to the model as typed, in every row.
+
+    Raises
+    ------
+    FieldError
+        If a column stands in braces whose name cannot.
+    """
+    for name in columns:
+        braced = f"{{{name}}}"
+        if braced in prompt and not find_slots(braced):
+            clean = re.sub(r"\W+", "_", name).strip("_")
+            clean = clean if find_slots(f"{{{clean}}}") else f"column_{clean}".rstrip("_")
+            raise FieldError(
+                f"The column {name!r} cannot stand in braces; a name of letters, digits and _ can.",
+                fix=f"rename it: df.rename(columns={{{name!r}: {clean!r}}}).",
+            )

@@ -72,9 +72,15 @@ def columns_of(given: Any) -> list[str] | None:
     given
         As for `rows_of`. Of a list, every row's names count: one without a value for a name that
         others have is like an empty cell.
+
+    Raises
+    ------
+    BatchError
+        If a DataFrame's columns have several levels.
     """
     columns = getattr(given, "columns", None)
     if columns is not None:
+        _check_levels(columns)
         return [str(name) for name in columns]
     if isinstance(given, (list, tuple)):
         rows = (row for row in given if isinstance(row, Mapping))
@@ -90,11 +96,7 @@ def is_frame(given: Any) -> bool:
 def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
     import pandas as pd  # type: ignore[import-untyped]
 
-    if getattr(frame.columns, "nlevels", 1) > 1:
-        raise BatchError(
-            "The DataFrame's columns have several levels; one name for each was expected.",
-            fix='join them: df.columns = ["_".join(map(str, names)) for names in df.columns].',
-        )
+    _check_levels(frame.columns)
     names = [str(name) for name in frame.columns]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise BatchError(
@@ -115,3 +117,11 @@ def _is_missing(value: Any, pd: Any) -> bool:
     if value is None or value is pd.NaT or value is pd.NA:
         return True
     return isinstance(value, float) and value != value  # noqa: PLR0124 (NaN is no number)
+
+
+def _check_levels(columns: Any) -> None:
+    if getattr(columns, "nlevels", 1) > 1:
+        raise BatchError(
+            "The DataFrame's columns have several levels; one name for each was expected.",
+            fix='join them: df.columns = ["_".join(map(str, names)) for names in df.columns].',
+        )
