@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from agentcell.adapters.openai_chat import LegacyOpenAIModel
 from agentcell.errors import PanelError
 from agentcell.testing import Call, ChatServer, FakeModel, Reply
 from agentcell_widgets.chat import ChatPanel
+from agentcell_widgets.chat.conversation import Chat as Conversation
 from chat_kit import NO_PICTURES, Chat, Chats, picture, png, weather
 from panels import Page
 
@@ -59,6 +61,27 @@ def test_a_question_is_told_as_it_begins_grows_and_ends(chats: Chats) -> None:
     assert part["source"] == "The **total** is 42."
     assert ended["view"]["thinking"] == "Let me see."
     assert chat.turns() == ["What is the total?"]
+
+
+def test_a_state_that_was_read_before_the_end_never_comes_after_it() -> None:
+    told: list[tuple[str, dict[str, Any]]] = []
+
+    class Slow(Conversation):
+        def state(self) -> dict[str, Any]:
+            state = super().state()
+            if state["busy"]:  # the answer ends between the reading and the telling
+                time.sleep(0.5)
+            return state
+
+    chat = Slow(Session(FakeModel("Yes.")), lambda kind, /, **facts: told.append((kind, facts)))
+    chat.submit("Is it open?")
+    end = time.monotonic() + 30
+    while len(states := [facts for kind, facts in told if kind == "state"]) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+    assert [state["busy"] for state in states] == [True, False]
+    assert chat.live() is None
 
 
 def test_pieces_that_come_together_go_in_one_message(chats: Chats) -> None:

@@ -19,7 +19,17 @@ from agentcell_widgets.chat.conversation import Chat
 from agentcell_widgets.chat.dry_view import dry_view
 from agentcell_widgets.chat.record import transcript
 from agentcell_widgets.chat.words import PAGE, SAID
-from agentcell_widgets.panel import Message, Panel, Payload, Static, Uploaded, css, esm, handles
+from agentcell_widgets.panel import (
+    ANSWERED,
+    Message,
+    Panel,
+    Payload,
+    Static,
+    Uploaded,
+    css,
+    esm,
+    handles,
+)
 from agentcell_widgets.panel.media_words import alternative
 
 __all__ = ["ChatPanel"]
@@ -110,9 +120,7 @@ class ChatPanel(Panel):
 
     def followed(self) -> None:
         """Tell the views of the turns that changed, and of what stands around them."""
-        if (changed := self.chat.shown.turns()) is not None:
-            self.tell("turns", changed)
-        self.tell("state", self.state())
+        self.chat.tell_changes()
 
     def static(self) -> Static:
         """Return the last turns, as they read where no kernel runs."""
@@ -151,13 +159,16 @@ class ChatPanel(Panel):
     # -- what the page asks for ---------------------------------------------------------------
 
     @handles("hello")
-    def _greet(self, _: Message) -> Mapping[str, Any]:
-        return {
-            **self.state(),
-            "widget": self.model_id,  # to find the panel's cell by
-            "turns": self.chat.shown.turns(anew=True),
-            "live": self.chat.live(),
-        }
+    def _greet(self, message: Message) -> object:
+        with self.chat.telling:
+            whole = {
+                **self.state(),
+                "widget": self.model_id,  # to find the panel's cell by
+                "turns": self.chat.shown.turns(anew=True),
+                "live": self.chat.live(),
+            }
+            self._send_reply(message, whole)
+        return ANSWERED
 
     @handles("submit")
     def _submit(self, message: Message) -> None:
@@ -208,8 +219,10 @@ class ChatPanel(Panel):
         return dry_view(*self.chat.dry_run(message.text("text")))
 
     @handles("earlier")
-    def _earlier(self, _: Message) -> Mapping[str, Any]:
-        return {"turns": self.chat.shown.earlier()}
+    def _earlier(self, message: Message) -> object:
+        with self.chat.telling:
+            self._send_reply(message, {"turns": self.chat.shown.earlier()})
+        return ANSWERED
 
     @handles("picture", at_once=True)
     async def _picture(self, message: Message) -> Mapping[str, Any]:

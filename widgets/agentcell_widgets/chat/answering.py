@@ -76,7 +76,7 @@ class Answering:
         self._parts: list[View] = []
         self._begun: View = {}
         self._task: asyncio.Task[None] | None = None
-        self._is_ending = False
+        self._is_ending = self._has_ended = False
         self.is_over = False
         self.request: Request | None = None
         self.seen = Seen()
@@ -145,7 +145,7 @@ class Answering:
 
     def live(self) -> View | None:
         """Return what came until now, for a page that was not there; None if nothing did."""
-        if not self._begun or self.is_over:
+        if not self._begun or self._has_ended or self.is_over:
             return None
         return {
             **self._begun,
@@ -164,6 +164,7 @@ class Answering:
         if turn is not None:
             view = await asyncio.to_thread(turn_view, turn, self.seen)
         text = "" if turn is not None else self._text
+        self._has_ended = True
         self._tell("ended", turn=request.id, view=view, error=error, text=text)
 
     # -- what comes -----------------------------------------------------------------------------

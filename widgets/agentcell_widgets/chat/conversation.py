@@ -62,6 +62,8 @@ class Chat:
         self._mode = mode
         self._lock = threading.Lock()
         self._answering: Answering | None = None
+        self.telling = threading.RLock()
+        """Held while what is shown is read and told: an older state never comes after a newer."""
 
     # -- what is shown ------------------------------------------------------------------------
 
@@ -73,6 +75,18 @@ class Chat:
     def state(self) -> View:
         """Return all that stands around the turns; see `Shown.around`."""
         return {**self.shown.around(), "busy": self.is_busy}
+
+    def tell_state(self) -> None:
+        """Tell what stands around the turns. From any thread; it waits for who else tells."""
+        with self.telling:
+            self._tell("state", **self.state())
+
+    def tell_changes(self) -> None:
+        """Tell the turns that changed, and what stands around them. From any thread."""
+        with self.telling:
+            if (changed := self.shown.turns()) is not None:
+                self._tell("turns", **changed)
+            self.tell_state()
 
     def live(self) -> View | None:
         """Return what came until now of the answer that is on its way; None if there is none."""
@@ -197,8 +211,9 @@ class Chat:
 
     def _go_to(self, name: str) -> None:
         self._must_be_free()
-        self._tell("turns", **(self.shown.go_to(name) or {}))
-        self._tell("state", **self.state())
+        with self.telling:
+            self._tell("turns", **(self.shown.go_to(name) or {}))
+            self.tell_state()
 
     def dry_run(self, text: str) -> tuple[Any, str]:
         """Return what a question would send, and that as JSON; nothing is sent.
@@ -273,7 +288,7 @@ class Chat:
             )
             self._answering = answering
             answering.start(self._over)
-        self._tell("state", **self.state())
+        self.tell_state()
 
     def _typed(self, text: str) -> dict[str, Any]:
         """Return what a text that a person typed may name; a model may see the files in it."""
@@ -303,7 +318,7 @@ class Chat:
         self._tell(kind, **facts)
 
     def _over(self) -> None:
-        self._tell("state", **self.state())
+        LOOP.loop().run_in_executor(None, self.tell_state)  # the loop itself waits for nobody
 
     def _must_be_free(self) -> None:
         if self.is_busy:

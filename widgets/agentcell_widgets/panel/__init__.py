@@ -18,7 +18,7 @@ A panel is a folder with `__init__.py`, a `.js` and a `.css`; `Panel` is its bas
             return {"notice": say("{tag} is sold.", tag=tag)}
 """
 
-from agentcell_widgets.panel.doors import Payload, handles
+from agentcell_widgets.panel.doors import ANSWERED, Payload, handles
 from agentcell_widgets.panel.message import Message
 from agentcell_widgets.panel.source import css, esm
 from agentcell_widgets.panel.static import NO_PICTURE, Static, that_fit, weight
@@ -26,6 +26,7 @@ from agentcell_widgets.panel.uploads import Uploaded
 from agentcell_widgets.panel.widget import Panel
 
 __all__ = [
+    "ANSWERED",
     "NO_PICTURE",
     "Message",
     "Panel",
