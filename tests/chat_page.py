@@ -54,9 +54,9 @@ class ChatPage:
 
     def ended(self, count: int = 1) -> Locator:
         """Wait until so many turns stand there and nothing runs; return the last."""
-        expect(self.turns).to_have_count(count, timeout=20_000)
-        expect(self.panel.locator(".agentcell-chat-live")).to_have_count(0, timeout=20_000)
-        expect(self.send_button).to_be_visible(timeout=20_000)
+        expect(self.turns).to_have_count(count)
+        expect(self.panel.locator(".agentcell-chat-live")).to_have_count(0)
+        expect(self.send_button).to_be_visible()
         return self.turns.last
 
     def button(self, name: str, **options: Any) -> Locator:

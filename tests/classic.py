@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as Late
 
-from labkit import SCREENSHOTS, Lab, watch_external
+from labkit import SCREENSHOTS, VIEWPORT, Lab, watch_external
 
 
 @contextlib.contextmanager
@@ -21,21 +21,27 @@ def opened(lab: Lab, browser: Browser, cells: list[str], picture: str) -> Iterat
     Nothing may have been asked of another host until then.
     """
     pytest.importorskip("notebook")
-    lab.write("classic.ipynb", cells)
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    lab.shut_down_kernels()  # the one that comes is this page's
+    name = f"{picture}.ipynb"
+    lab.write(name, cells)
+    context = browser.new_context(viewport=VIEWPORT)
+    context.set_default_timeout(60_000)
     asked = watch_external(context)
     page = context.new_page()
-    page.goto(f"{lab.url}/notebooks/classic.ipynb?token={lab.token}")
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
-    wait_for_kernel(lab)
-    yield page
-    page.screenshot(path=SCREENSHOTS / f"{picture}.png")
-    assert asked == []
-    context.close()
-    lab.shut_down_kernels()
+    try:
+        page.goto(f"{lab.url}/notebooks/{name}?token={lab.token}")
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        wait_for_kernel(lab)
+        yield page
+        assert asked == []
+    finally:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{picture}.png")
+        context.close()
+        lab.shut_down_kernels()
 
 
-def wait_for_kernel(lab: Lab, seconds: float = 60) -> None:
+def wait_for_kernel(lab: Lab, seconds: float = 120) -> None:
     """Wait until the page is connected with its kernel.
 
     It calls itself idle before it has one, and asks "Select Kernel" if a cell is run then.
@@ -55,3 +61,4 @@ def run(page: Page, index: int) -> None:
         with contextlib.suppress(Late):
             cell.locator(".jp-InputPrompt", has_text=re.compile(r"\*|\d")).wait_for(timeout=3_000)
             return
+    raise AssertionError(f"Notebook 7 did not run cell {index}.")

@@ -43,11 +43,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # All cells in the page, also those off screen; no save behind the test's back.
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
+    # What the kernel offers is waited for: after a second Lab would show the list without it.
+    "@jupyterlab/completer-extension:manager": {"providerTimeout": 60_000},
     "@jupyterlab/apputils-extension:notification": {
         "checkForUpdates": False,
         "fetchNews": "false",
     },
 }
+
+VIEWPORT: Any = {"width": 1280, "height": 900}
 
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 
@@ -92,11 +96,7 @@ class Lab:
         folders = ("root", "config", "data", "runtime", "ipython", "settings", "workspaces")
         for folder in folders:
             (base / folder).mkdir(parents=True)
-        for plugin, values in SETTINGS.items():
-            package, name = plugin.split(":")
-            file = base / "settings" / package / f"{name}.jupyterlab-settings"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(values), encoding="utf-8")
+        self._write_settings()
 
     @contextmanager
     def running(self, timeout: float = 90) -> Iterator[Lab]:
@@ -196,6 +196,18 @@ class Lab:
         """Return a saved notebook."""
         return nbformat.read(self.root / name, as_version=4)
 
+    def reset_settings(self) -> None:
+        """Undo what was set in a page, as a theme is: it would hold in the next page too."""
+        shutil.rmtree(self.base / "settings")
+        self._write_settings()
+
+    def _write_settings(self) -> None:
+        for plugin, values in SETTINGS.items():
+            package, name = plugin.split(":")
+            file = self.base / "settings" / package / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(values), encoding="utf-8")
+
     def trust(self, name: str) -> None:
         """Sign a notebook, as Lab does for one that its owner ran."""
         NotebookNotary(data_dir=str(self.base / "data")).sign(self.read(name))
@@ -212,7 +224,9 @@ IS_OPEN = f"""name => {{ {CURRENT}
 HAS_KERNEL = f"""name => {{ {CURRENT}
   if (!(panel?.context?.path?.endsWith(name) && panel.context.isReady)) return false;
   const session = panel.context.sessionContext;
-  return session.isReady && session.session?.kernel?.status === 'idle'; }}"""
+  const kernel = session.session?.kernel;
+  return session.isReady && kernel?.connectionStatus === 'connected' &&
+    kernel.status === 'idle'; }}"""
 
 IS_IDLE = f"""() => {{ {CURRENT}
   return panel.context.sessionContext.session?.kernel?.status === 'idle' &&

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,12 +11,22 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from labkit import SCREENSHOTS, Lab, Notebook, OpenNotebook, chromium, find_chromium, watch_external
+from labkit import (
+    SCREENSHOTS,
+    VIEWPORT,
+    Lab,
+    Notebook,
+    OpenNotebook,
+    chromium,
+    find_chromium,
+    watch_external,
+)
 
 FAILED = pytest.StashKey[bool]()
 EXTERNAL = pytest.StashKey[list[str]]()
 
 HERE = Path(__file__).parent
+NUMBERS = itertools.count(1)
 
 NO_BROWSER = "NO BROWSER TEST WAS RUN: there is no Chromium here (apt-get install chromium)"
 
@@ -40,7 +51,7 @@ def browser() -> Iterator[Browser]:
         if os.environ.get("CI"):
             pytest.fail(NO_BROWSER, pytrace=False)
         pytest.skip(NO_BROWSER)
-    expect.set_options(timeout=20_000)  # a guard: the machine may be busy with other tests
+    expect.set_options(timeout=60_000)  # a guard: the machine may be busy with other tests
     with chromium(executable) as browser:
         yield browser
 
@@ -56,7 +67,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[
 @pytest.fixture(scope="session")
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """One page for all tests: Lab takes seconds to load, a further notebook in it one."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = browser.new_context(viewport=VIEWPORT)
+    context.set_default_timeout(60_000)  # a guard too
     request.config.stash[EXTERNAL] = watch_external(context)
     yield context.new_page()
     context.close()
@@ -83,7 +95,9 @@ def open_notebook(lab: Lab, page: Page, request: pytest.FixtureRequest) -> Itera
         kernel: bool = True,
     ) -> Notebook:
         if not name:
-            name = f"{request.node.name}-{len(opened)}.ipynb"
+            # Another for each: what a notebook remembers is kept by its name, and tests of two
+            # modules may be called the same.
+            name = f"{next(NUMBERS)}-{request.node.name}.ipynb"
             lab.write(name, cells)
         opened.append(Notebook(page, lab, name, kernel=kernel))
         return opened[-1]
@@ -92,7 +106,11 @@ def open_notebook(lab: Lab, page: Page, request: pytest.FixtureRequest) -> Itera
     if request.node.stash.get(FAILED, False):
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=SCREENSHOTS / f"failed-{request.node.name}.png")
-        page.goto("about:blank")  # whatever went wrong in the page, the next test loads Lab anew
+        # Whatever went wrong in the page, the next test loads Lab anew, as it was at first.
+        page.goto("about:blank")
+        page.set_viewport_size(VIEWPORT)
+        page.emulate_media(reduced_motion="no-preference")
+        lab.reset_settings()
         lab.shut_down_kernels()
     else:
         for notebook in reversed(opened):

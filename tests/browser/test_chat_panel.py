@@ -12,11 +12,7 @@ from playwright.sync_api import expect
 
 from chat_page import STREAMED, ChatPage
 from labkit import OpenNotebook
-
-MOST_WAIT = 500
-"""Milliseconds in which a stop is answered; what a busy machine adds is allowed for below."""
-
-SLACK = 1_500
+from promptly import PROMPTLY
 
 ANSWER = """
 Here it **is**:
@@ -77,7 +73,7 @@ def test_formulas_are_drawn_by_the_host_and_prices_stay_prices(
     chat.ask("Well?")
     turn = chat.ended()
 
-    expect(turn.locator("mjx-container")).to_have_count(2, timeout=30_000)
+    expect(turn.locator("mjx-container")).to_have_count(2)
     expect(turn).to_contain_text("It costs $5.00 or $6.00;")
     assert external == []
 
@@ -94,7 +90,7 @@ def test_what_streams_touches_one_node_for_each_message(open_notebook: OpenNoteb
     chat = ChatPage(
         open_notebook,
         """
-        session = Session(FakeModel('Yes.', Reply(*['word '] * 1_500, delay=0.002)))
+        session = Session(FakeModel('Yes.', Reply(*['word '] * 30_000, delay=0.002)))
         for number in range(30): session.ask(f'Question {number}', model=FakeModel('Yes. ' * 50))
         _ = session.ask('Last')
         ChatPanel(session)""",
@@ -109,6 +105,7 @@ def test_what_streams_touches_one_node_for_each_message(open_notebook: OpenNoteb
         "([e, n]) => e.textContent.length > n + 2000", arg=[live.element_handle(), before]
     )
     touched = chat.page.evaluate("() => ({...window.touched})")
+    chat.stop_button.click()
     chat.ended(32)
 
     assert touched["grown"] > 3
@@ -119,8 +116,8 @@ def test_what_streams_touches_one_node_for_each_message(open_notebook: OpenNoteb
 @pytest.mark.parametrize(
     "cell",
     [
-        "import time; time.sleep(20)",
-        "import time\nend = time.time() + 20\nwhile time.time() < end: pass",
+        "import time; time.sleep(300)",
+        "import time\nend = time.time() + 300\nwhile time.time() < end: pass",
     ],
     ids=["a cell that waits", "a cell that computes"],
 )
@@ -148,7 +145,7 @@ def test_while_a_cell_runs_it_answers_and_its_stop_is_heard_at_once(
     still_runs = chat.notebook.cell(1).locator(".jp-InputPrompt").inner_text()
     print(f"stopped after {waited:.0f} ms")  # noqa: T201 (a figure for whoever runs it)
 
-    assert waited < MOST_WAIT + SLACK
+    assert waited < PROMPTLY * 1_000  # idle, it is some tens of milliseconds
     assert "*" in still_runs
     expect(chat.turns.last).to_contain_text("stopped")
     chat.notebook.command("notebook:interrupt-kernel")
@@ -171,7 +168,7 @@ def test_escape_stops_and_what_came_is_kept(open_notebook: OpenNotebook) -> None
 def test_an_interrupt_of_the_kernel_stops_the_cell_and_not_the_panel(
     open_notebook: OpenNotebook,
 ) -> None:
-    chat = ChatPage(open_notebook, STREAMED, "import time; time.sleep(30)")
+    chat = ChatPage(open_notebook, STREAMED, "import time; time.sleep(300)")
     chat.notebook.run(1, wait=False)
     chat.ask("Speak.")
     expect(chat.panel.locator(".agentcell-chat-words-live")).to_contain_text("word word")

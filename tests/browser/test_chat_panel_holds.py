@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from axe import violations
 from chat_page import START, STREAMED, ChatPage
@@ -231,7 +231,7 @@ def test_without_a_kernel_the_saved_notebook_shows_the_transcript_and_its_pictur
         " return JSON.stringify(outputs).includes('$5.00') &&"
         " JSON.stringify(outputs).includes('image/jpeg'); }"
     )
-    assert notebook.output(0).locator(".jp-RenderedImage").is_hidden()
+    expect(notebook.output(0).locator(".jp-RenderedImage")).to_be_hidden()
     saved = notebook.save()
     notebook.close()
     again = open_notebook(name=notebook.name, kernel=False)
@@ -289,6 +289,11 @@ SCROLLS = """log => new Promise(resolve => {
 })"""
 
 
+def fastest(log: Locator) -> float:
+    """Return the milliseconds of a frame while it scrolls, of the time when least else ran."""
+    return min(float(log.evaluate(SCROLLS)) for _ in range(4))
+
+
 def test_500_turns_open_quickly_load_as_one_looks_back_and_scroll_smoothly(
     open_notebook: OpenNotebook,
 ) -> None:
@@ -311,7 +316,7 @@ def test_500_turns_open_quickly_load_as_one_looks_back_and_scroll_smoothly(
     chat.page.wait_for_function(
         "e => e.scrollHeight - e.scrollTop - e.clientHeight < 5", arg=log.element_handle()
     )
-    few = log.evaluate(SCROLLS)
+    few = fastest(log)
     for count in range(80, 521, 40):
         top = chat.turns.first.element_handle()
         chat.button("Show earlier turns").click()
@@ -319,7 +324,7 @@ def test_500_turns_open_quickly_load_as_one_looks_back_and_scroll_smoothly(
         assert top.evaluate("e => e.isConnected")  # what was there stays, and is not drawn anew
     expect(chat.button("Show earlier turns")).to_be_hidden()
     log.evaluate("e => { e.scrollTop = e.scrollHeight; }")
-    many = log.evaluate(SCROLLS)
+    many = fastest(log)
     print(f"a frame in {few:.0f} ms with 40 turns, in {many:.0f} ms with 500")  # noqa: T201
 
     assert many < 3 * few + 50
@@ -332,7 +337,7 @@ def test_500_turns_open_quickly_load_as_one_looks_back_and_scroll_smoothly(
 @pytest.fixture
 def classic(lab: Lab, browser: Browser) -> Iterator[Page]:
     """A page of its own, in which Notebook 7 opens a notebook with a panel."""
-    cells = [START + TALK, "import time; time.sleep(30)"]
+    cells = [START + TALK, "import time; time.sleep(300)"]
     with opened(lab, browser, cells, "chat-panel-notebook-7") as page:
         yield page
 
@@ -343,7 +348,7 @@ def test_in_notebook_7_it_asks_stops_while_a_cell_runs_and_inserts_a_cell(classi
     run(page, 0)
     panel = page.get_by_role("region", name="Chat")
     words = panel.get_by_label("Your question")
-    words.wait_for(timeout=60_000)
+    words.wait_for()
     words.fill("What is it?")
     words.press("Enter")
     panel.get_by_role("button", name="Run", exact=True).click()

@@ -42,8 +42,11 @@ LOGS_WHAT_IT_SHOWS = """area => {
     area, {childList: true, subtree: true, characterData: true});
 }"""
 
-MOST_BEHIND = 0.3
-"""Seconds from a text's leaving the kernel until the page shows it."""
+MOST_BEHIND = 0.5
+"""Part of the time in which an answer came: the most that the page may be behind the kernel.
+
+A machine that is busy is slow with both. Without pacing the page is behind many times that long.
+"""
 
 
 def behind(sent: list[tuple[float, int]], shown: list[tuple[float, int]]) -> list[float]:
@@ -74,11 +77,13 @@ def test_the_page_is_never_far_behind_the_kernel(
         notebook.run(1)
         notebook.run(2)
     sent = told(notebook, 2)
+    page.wait_for_function("last => window.shown.at(-1)?.[1] === last", arg=count - 1)
     lags = behind(sent, page.evaluate("() => window.shown"))
+    seconds = sent[-1][0] - sent[0][0]
     print(f"{count} at {rate}/s: {len(sent)} updates, {max(lags):.3f} s behind", lags)  # noqa: T201
 
     assert sent[-1][1] == count - 1
-    assert max(lags) <= MOST_BEHIND
+    assert max(lags) <= MOST_BEHIND * seconds
     assert notebook.output(1).inner_text().count("word") == count
 
 
@@ -153,7 +158,9 @@ def test_a_whole_turn_reads_in_both_themes_and_on_a_phone(
         notebook.screenshot(f"display-{theme}")
     notebook.command("application:toggle-left-area")
     page.set_viewport_size({"width": 400, "height": 1900})
-    page.wait_for_timeout(300)
+    page.wait_for_function(
+        "() => document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden)').clientWidth <= 400"
+    )
     notebook.screenshot("display-narrow")
     overflowing = [notebook.output(n).evaluate(OVERFLOWING) for n in (1, 2, 3)]
     page.set_viewport_size(size)

@@ -147,7 +147,9 @@ def test_400_pixels_wide_it_is_still_readable(shown: Notebook, page: Page) -> No
     assert size is not None
     shown.command("application:toggle-left-area")
     page.set_viewport_size({"width": 400, "height": 800})
-    page.wait_for_timeout(300)
+    page.wait_for_function(
+        "() => document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden)').clientWidth <= 400"
+    )
     shown.cell(FIRST).scroll_into_view_if_needed()
     shown.screenshot("first-answer-narrow")
     overflowing = [shown.output(n).evaluate(OVERFLOWING) for n in (FIRST, FOLLOW_UP)]
@@ -178,11 +180,11 @@ def test_the_stop_button_ends_the_cell_and_the_next_one_runs(open_notebook: Open
     notebook = open_notebook([SLOW, "%%agent\nTell me all.", "print('goes on')"])
     notebook.run(0)
     notebook.run(1, wait=False)
-    expect(notebook.output(1)).to_contain_text("word9 ", timeout=20_000)
+    expect(notebook.output(1)).to_contain_text("word9 ")
 
     began = time.monotonic()
     notebook.page.get_by_role("button", name="Interrupt the kernel").first.click()
-    notebook.wait_idle(5)
+    notebook.wait_idle()
     seconds = time.monotonic() - began
     notebook.run(2)
 

@@ -47,7 +47,7 @@ mask = Image.open(io.BytesIO(wish.mask.load_bytes()))
 clear = [mask.getpixel(place)[3] for place in ((60, 40), (2, 2))]
 print(mask.size, clear, wish.references[0].filename)"""
 WAITING = "print([block.tag for block in session.waiting])"
-WORK = "import time; time.sleep(30)"  # longer than all that is done meanwhile
+WORK = "import time; time.sleep(300)"  # longer than all that is done meanwhile
 
 WIDER = """e => [...e.querySelectorAll('*'), e].filter(n => !n.closest('.agentcell-unseen') &&
     n.getBoundingClientRect().right > e.getBoundingClientRect().right + 1).length"""

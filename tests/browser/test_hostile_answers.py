@@ -113,12 +113,15 @@ def test_in_jupyterlab_nothing_runs_nothing_loads_and_no_link_hides(
     page.on("request", listen)
     notebook = open_notebook(name=name, kernel=False)
     area = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook")
-    expect(area.locator("mjx-container").first).to_be_attached(timeout=30_000)
-    page.wait_for_timeout(2_000)
+    expect(area.locator("mjx-container").first).to_be_attached()
+    drawn = ".jp-RenderedMarkdown, .jp-RenderedHTMLCommon, .jp-RenderedImage"
+    page.wait_for_function(
+        "([area, drawn, count]) => area.querySelectorAll(drawn).length >= count",
+        arg=[area.element_handle(), drawn, len(bundles())],
+    )
+    page.wait_for_timeout(2_000)  # for what should not come
     page.remove_listener("request", listen)
 
-    drawn = area.locator(".jp-RenderedMarkdown, .jp-RenderedHTMLCommon, .jp-RenderedImage")
-    assert drawn.count() >= len(bundles())
     assert is_trusted(notebook) is trusted
     assert external == []
     assert [url for url in asked if "secret" in url or "/files/" in url] == []

@@ -28,8 +28,8 @@ def test_a_cell_runs_and_its_picture_is_drawn(
 
 def test_a_page_that_asks_outside_is_seen(open_notebook: OpenNotebook, external: list[str]) -> None:
     notebook = open_notebook([ASKS_OUTSIDE])
-    notebook.run_all()
-    notebook.page.wait_for_timeout(200)
+    with notebook.page.expect_request("https://example.com/a.png"):
+        notebook.run_all()
 
     assert set(external) == {"https://example.com/a.png"}
 

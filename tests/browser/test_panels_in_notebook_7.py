@@ -21,7 +21,7 @@ for panel in (AttachmentsPanel, GenerationPanel, HistoryPanel):
     display(panel(session))
 """
 
-WORK = "import time; time.sleep(30)"
+WORK = "import time; time.sleep(300)"
 
 
 def attach(page: Page) -> None:
@@ -40,7 +40,7 @@ def test_they_work_there_also_while_a_cell_runs(lab: Lab, browser: Browser) -> N
     with opened(lab, browser, [SETUP, WORK], "panels-notebook-7") as page:
         run(page, 0)
         made = page.get_by_role("region", name="Pictures and clips")
-        made.get_by_label("What is to be seen").wait_for(timeout=60_000)
+        made.get_by_label("What is to be seen").wait_for()
         run(page, 1)
         busy = page.locator(".jp-Notebook .jp-Cell").nth(1).locator(".jp-InputPrompt")
         expect(busy).to_contain_text("*")
