@@ -22,17 +22,18 @@ def check(wish: GenerationWish) -> None:
     GenerationError
         What it is, and what to do.
     """
-    refused: dict[str, object] = {"a mask": wish.mask, "a quality": wish.quality}
+    fix = "leave it out, or choose another maker with --model."
+    refused: dict[str, object] = {"mask": wish.mask, "quality": wish.quality not in ("", "auto")}
     if wish.kind == "image":
-        refused["a negative prompt for images"] = wish.negative
+        refused["negative prompt for images"] = wish.negative
     else:
-        refused["a size for videos (an aspect, it does)"] = wish.size
-        refused["more than one picture for a video"] = wish.references[1:]
+        refused["size for videos"] = wish.size not in ("", "auto")
+        refused["second picture for a video"] = wish.references[1:]
     for what, value in refused.items():
         if value:
             raise GenerationError(
-                f"The hosted media service takes no way to say {what}.",
-                fix="leave it out, or choose another maker with --model.",
+                f"The hosted media service takes no {what}.",
+                fix="say --aspect instead, for example 16:9." if "size" in what else fix,
             )
     for picture in wish.references:
         if picture.file_id is not None:
