@@ -7,8 +7,6 @@ one writer and a budget one keeper. Rows are taken only as there is room for the
 from __future__ import annotations
 
 import contextlib
-import heapq
-import itertools
 import queue
 import time
 from collections import deque
@@ -21,6 +19,7 @@ from agentcell.batch.books import Books
 from agentcell.batch.executors import Crew, gone, takes_no_more
 from agentcell.batch.limiting import Gate
 from agentcell.batch.outcome import Item, Outcome
+from agentcell.batch.waiting import MOST_LOSSES, Waiting
 from agentcell.batch.work import Done, Work
 from agentcell.errors import (
     AuthenticationError,
@@ -31,9 +30,6 @@ from agentcell.errors import (
     QuotaExceeded,
     UnknownModel,
 )
-
-MOST_LOSSES = 3
-"""How often a row is handed over again after its worker was lost."""
 
 HOPELESS = 3
 """As many rows in a row fail for what concerns them all, such as a refused key: then it is over."""
@@ -89,31 +85,22 @@ class Engine:
     ) -> None:
         self._work = work
         self._looks_first = books.looks_first or gate is not None
-        self._rows = enumerate(rows)
+        self._waiting = Waiting(rows, window)
         self._crew = crew
         self.books = books
         self._gate = gate
         self._retries = retries
         self._retry_delay = retry_delay
         self._room = room
-        self._window = window
         self._inbox: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
         self._flying: dict[Item, Executor | None] = {}
         self._futures: dict[Item, Future[Any]] = {}
-        self._again: deque[Item] = deque()
-        self._delayed: list[tuple[float, int, Item]] = []
-        self._numbers = itertools.count()
-        self._held: Item | None = None
         self._begun: Item | None = None
         """What is being looked at just now, and stands nowhere else."""
-        self._is_alone = False
         self._at_gate = False
         self._ready: deque[Outcome] = deque()
-        self._no_more = False
         self._over: Exception | None = None
-        self._broken: Exception | None = None
         self._hopeless = 0
-        self._taken = self._given = 0
         self.leftover: list[Outcome] = []
         """What came to its end between a stop and the end of the run."""
 
@@ -134,9 +121,9 @@ class Engine:
         early: dict[int, Outcome] = {}
         for outcome in self._as_they_come():
             early[outcome.index] = outcome
-            while self._given in early:
-                self._given += 1
-                yield early.pop(self._given - 1)
+            while self._waiting.given in early:
+                self._waiting.given += 1
+                yield early.pop(self._waiting.given - 1)
 
     def _as_they_come(self) -> Iterator[Outcome]:
         while True:
@@ -146,67 +133,27 @@ class Engine:
             if self._is_done():
                 break
             self._wait()
-        if self._broken is not None:
-            raise self._broken
+        if self._waiting.broken is not None:
+            raise self._waiting.broken
 
     def _is_done(self) -> bool:
-        waiting = self._flying or self._again or self._delayed or self._held or self._ready
-        return self._no_more and not waiting
+        return self._waiting.is_over and not (self._flying or self._ready)
 
     # -- handing over ----------------------------------------------------------------------
 
     def _fill(self) -> None:
         while self._has_room():
-            self._begun = item = self._next()
+            self._begun = item = self._waiting.next(
+                any_flying=bool(self._flying), at_once=self._over is not None
+            )
             if item is None or not self._begin(item):
                 return
             self._begun = None
 
     def _has_room(self) -> bool:
-        if self._is_alone or self._at_gate or len(self._ready) >= _MOST_READY:
+        if self._waiting.is_alone or self._at_gate or len(self._ready) >= _MOST_READY:
             return False
-        if self._window is not None and self._taken - self._given >= self._window:
-            return (
-                bool(self._again or self._delayed or self._held) and len(self._flying) < self._room
-            )
-        return len(self._flying) < self._room
-
-    def _next(self) -> Item | None:
-        """Return the next row to hand over; None where there is none for now."""
-        if self._held is not None:
-            item, self._held = self._held, None
-            return item
-        if self._again:
-            return self._next_again()
-        if self._delayed and (self._over or self._delayed[0][0] <= time.monotonic()):
-            return heapq.heappop(self._delayed)[2]
-        return self._next_new()
-
-    def _next_again(self) -> Item | None:
-        """Return a row whose worker was lost.
-
-        One that may take its workers with it is sent alone, so that it is found out.
-        """
-        if self._again[0].losses >= MOST_LOSSES - 1:
-            if self._flying:
-                return None
-            self._is_alone = True
-        return self._again.popleft()
-
-    def _next_new(self) -> Item | None:
-        if self._no_more or not self._may_take():
-            return None
-        try:
-            for index, row in self._rows:
-                self._taken += 1
-                return Item(index, row)
-        except Exception as error:  # noqa: BLE001 (an iterator of anyone's may raise anything)
-            self._broken = error  # raised once the rows on their way have come to their end
-        self._no_more = True
-        return None
-
-    def _may_take(self) -> bool:
-        return self._window is None or self._taken - self._given < self._window
+        return self._waiting.has_any and len(self._flying) < self._room
 
     def _begin(self, item: Item) -> bool:
         """Send a row, or settle it without; False: it must wait until another has ended."""
@@ -218,7 +165,7 @@ class Engine:
                 return True
             is_over = self._over is not None
             if not (is_over or self.books.admits(item, may_wait=bool(self._flying))):
-                self._held = item
+                self._waiting.hold(item)
                 return False
         except Exception as error:  # noqa: BLE001 (it is the row's, whatever it is)
             if isinstance(error, BudgetExceeded):
@@ -265,8 +212,8 @@ class Engine:
 
     def _wait(self) -> None:
         seconds = _POLL
-        if self._delayed:
-            seconds = min(seconds, max(0.001, self._delayed[0][0] - time.monotonic()))
+        if (left := self._waiting.seconds) is not None:
+            seconds = min(seconds, max(0.001, left))
         with contextlib.suppress(queue.Empty):
             self._take(self._inbox.get(timeout=seconds))
             while len(self._ready) < _MOST_READY:
@@ -280,7 +227,7 @@ class Engine:
         self._begun = item
         executor = self._flying.pop(item, None)
         self._futures.pop(item, None)
-        self._is_alone = False
+        self._waiting.is_alone = False
         if item.place is not None:
             item.place.leave()
             item.place = None
@@ -309,10 +256,7 @@ class Engine:
             return
         if self._may_pass(error) and item.attempts < self._retries:
             item.attempts += 1
-            heapq.heappush(
-                self._delayed,
-                (time.monotonic() + self._delay(error, item), next(self._numbers), item),
-            )
+            self._waiting.later(item, self._delay(error, item))
             return
         if isinstance(error, (AuthenticationError, KeyMissing, QuotaExceeded, UnknownModel)):
             self._hopeless += 1
@@ -340,21 +284,21 @@ class Engine:
         elif item.losses >= MOST_LOSSES:
             self._end(item, error=gone(error, item.losses))
         else:
-            self._again.append(item)
+            self._waiting.again(item)
 
     def _end(
         self, item: Item, *, value: Any = None, error: Exception | None = None, reason: str = ""
     ) -> None:
         """Settle a row."""
-        self._is_alone = False
+        self._waiting.is_alone = False
         outcome = self.books.ended(item, value=value, error=error, reason=reason)
         self._ready.append(outcome)  # first: where the journal cannot be written it is there still
         self.books.keep(item, outcome, reason)
 
     def unfinished(self) -> Iterator[tuple[int, Any]]:
         """Yield the rows that were taken and came to no end, by their numbers; after a stop."""
-        items = [*self._flying, *self._again, *(entry[2] for entry in self._delayed)]
-        items += [item for item in (self._held, self._begun) if item is not None]
+        items = [*self._flying, *self._waiting.items()]
+        items += [self._begun] if self._begun is not None else []
         yield from ((item.index, item.row) for item in items)
 
     # -- stopping --------------------------------------------------------------------------
@@ -385,7 +329,7 @@ class Engine:
                 self._take(arrival)
             return
         self._flying.pop(item, None)
-        self._again.append(item)
+        self._waiting.again(item)
         if kind == "gate":
             with contextlib.suppress(Exception, CancelledError):
                 item.place = what.result()
