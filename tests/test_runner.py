@@ -373,7 +373,7 @@ def test_what_is_wrong_before_anything_is_sent_is_raised(monkeypatch: pytest.Mon
         assert server.requests == []
     wrongs: list[Any] = [[], None, {}]
     for wrong in wrongs:
-        with pytest.raises(AgentError, match="messages were expected"):
+        with pytest.raises(AgentError, match="was given; "):
             run(AgentRunner(llm_call=says("x")).call(wrong))
     for options in ({"max_iterations": 0}, {"trace_store": 3}, {"llm_call": "gpt"}):
         with pytest.raises(AgentError, match="was expected"):

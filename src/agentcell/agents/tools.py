@@ -10,6 +10,7 @@ from typing import Any, ClassVar, overload
 
 from agentcell.agents.docstring import documented
 from agentcell.agents.signature import Arguments, Hidden, name_of
+from agentcell.assets.wording import a_type
 from agentcell.errors import ToolError
 
 __all__ = ["Hidden", "Tool", "as_tool", "named_tools", "tool"]
@@ -221,7 +222,7 @@ def tool_of(  # noqa: PLR0913 (see `tool`)
         function = function.__func__
     if not callable(function):
         raise ToolError(
-            f"A {type(function).__name__} was given as a tool; a function was expected.",
+            f"{a_type(function, start=True)} was given as a tool; a function was expected.",
             fix="give the function itself, without calling it.",
         )
     if _yields(function):

@@ -29,6 +29,7 @@ from agentcell.agents.rounds import tags_in, takes_tool_media
 from agentcell.agents.tools import Tool
 from agentcell.errors import (
     AttachmentError,
+    BadRequest,
     BudgetExceeded,
     KeyMissing,
     LocalModelMissing,
@@ -139,7 +140,7 @@ class Run:
             except Exception as raised:  # noqa: BLE001 (a function of anyone's may raise anything)
                 reason, error = "failed", raised
             ended = self._end(reason, error)
-            if self._asked == 1 and isinstance(error, BEFORE_SENDING):
+            if self._asked == 1 and error is not None and _was_before_sending(error):
                 raise error
             yield ended
         finally:
@@ -306,6 +307,12 @@ class Run:
             "error": why,
         }
         return RunEnded(RunResult(values, records=tuple(self._trace.records), exception=error))
+
+
+def _was_before_sending(error: BaseException) -> bool:
+    """Whether nothing was sent: a bad request that no service answered is told by ourselves."""
+    is_ours = isinstance(error, BadRequest) and error.status is None and error.request_id is None
+    return is_ours or isinstance(error, BEFORE_SENDING)
 
 
 def _ids_in(messages: list[Message]) -> Iterator[str]:

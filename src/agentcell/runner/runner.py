@@ -18,12 +18,13 @@ from agentcell.errors import AgentError, Unsupported
 from agentcell.interrupting import calmly
 from agentcell.loop import LOOP
 from agentcell.messages import Message
+from agentcell.runner.given import count_of, mapping_of, messages_of, store_of
 from agentcell.runner.llm_call import ModelCall
 from agentcell.runner.own_call import asking, nobody
 from agentcell.runner.result import RunEnded, RunEvent, RunResult
 from agentcell.runner.run import Plan, Run
 from agentcell.runner.spending import Spending
-from agentcell.runner.trace import FileSystemTraceStore, NoTraceStore, TraceStore, new_trace_id
+from agentcell.runner.trace import NoTraceStore, TraceStore, new_trace_id
 
 MAX_ITERATIONS = 10
 
@@ -91,11 +92,11 @@ class AgentRunner:
             )
         self.llm_call = llm_call
         self._tools = list(tools) if isinstance(tools, Iterator) else tools
-        self._hidden = dict(hidden or {})
+        self._hidden = dict(mapping_of("hidden", hidden))
         self._spending = Spending(budget)
-        self.trace_store = _store(trace_store)
-        self.max_iterations = _count(max_iterations)
-        self.settings = dict(settings or {})
+        self.trace_store = store_of(trace_store)
+        self.max_iterations = count_of(max_iterations)
+        self.settings = dict(mapping_of("settings", settings))
         self._approve = approve
         self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
@@ -250,17 +251,13 @@ class AgentRunner:
         max_iterations: int | None,
     ) -> Plan:
         asked = model if model is not None else getattr(messages, "model", None)
-        said = {**self.settings, **(getattr(messages, "settings", None) or {}), **(settings or {})}
-        given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-        if not isinstance(given, Sequence) or not given:
-            raise AgentError(
-                f"{type(messages).__name__} without a message was given; messages were expected.",
-                fix='give [{"role": "user", "content": "…"}], or a text.',
-            )
+        front = getattr(messages, "settings", None) or {}
+        said = {**self.settings, **front, **mapping_of("settings", settings)}
+        given = messages_of(messages)
         chosen, name = self._chosen(asked)
         defaults = self.llm_call.settings if isinstance(self.llm_call, ModelCall) else {}
         own = [one for one in (self._tools, tools) if one is not None]
-        named = named_tools(own, {**self._hidden, **(hidden or {})})
+        named = named_tools(own, {**self._hidden, **mapping_of("hidden", hidden)})
         if named and chosen is not None and not chosen.capabilities.tools:
             raise Unsupported(
                 f"{chosen.name} calls no tools.",
@@ -268,10 +265,10 @@ class AgentRunner:
                 provider=chosen.provider,
                 model=chosen.model_name,
             )
-        limit = self.max_iterations if max_iterations is None else _count(max_iterations)
+        limit = self.max_iterations if max_iterations is None else count_of(max_iterations)
         return Plan(
             trace_id=new_trace_id(),
-            messages=[dict(message) for message in given],
+            messages=given,
             model=chosen,
             model_name=name,
             ask=asking(self.llm_call, asked, named) if chosen is None else nobody,
@@ -309,25 +306,3 @@ async def _ended(events: AsyncGenerator[RunEvent]) -> RunResult:
                 result = event.result
     assert result is not None  # noqa: S101 (a run's last event is its end)
     return result
-
-
-def _store(given: Any) -> TraceStore:
-    if given is None:
-        return NoTraceStore()
-    if isinstance(given, (str, os.PathLike)):
-        return FileSystemTraceStore(given)
-    if callable(getattr(given, "append", None)) and callable(getattr(given, "put_media", None)):
-        return given  # type: ignore[no-any-return]
-    raise AgentError(
-        f"trace_store is {a_type(given)}; a folder or a trace store was expected.",
-        fix='give trace_store=FileSystemTraceStore("traces").',
-    )
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return value
-    raise AgentError(
-        f"max_iterations is {str(value)[:40]}; a whole number, at least 1, was expected.",
-        fix="give for example max_iterations=10.",
-    )
