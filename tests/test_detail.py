@@ -216,3 +216,32 @@ def test_pages_that_go_as_images_are_as_sharp_as_their_detail_asks_for() -> None
 def test_a_form_says_nothing_of_detail_until_somebody_chooses() -> None:
     assert Form().detail == ""
     assert Form().chosen("high", None).chosen(None, "text") == Form(detail="high", pdf_as="text")
+
+
+def test_a_closer_look_at_what_went_out_before_reaches_the_service(
+    shell: InteractiveShell,
+) -> None:
+    session = current_session()
+    session.model = ScriptedModel(["Seen."])
+    shell.run_line_magic("view_image", "small.png")
+    shell.run_cell("%%agent\nWhat is it?")
+    shell.run_line_magic("view_image", "small.png --detail high")
+
+    model = model_of("responses")
+    request = session.prepare("Look closer.", model=model)
+
+    assert [block.asset.detail for block in media_blocks(request.outgoing)] == ["high"]
+
+
+def test_of_several_looks_at_one_content_the_last_decides(
+    shell: InteractiveShell, work: Path
+) -> None:
+    (work / "same.png").write_bytes((work / "small.png").read_bytes())
+    for line in ("small.png", "same.png --detail original", "small.png --detail high"):
+        shell.run_line_magic("view_image", line)
+
+    assert sent(current_session(), "responses")[0] == "high"
+
+    shell.run_line_magic("view_image", "same.png --detail original")
+
+    assert sent(current_session(), "responses")[0] == "original"

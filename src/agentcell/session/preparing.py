@@ -142,17 +142,19 @@ class Preparing(ImageTools):
         if earlier.is_cut:
             past = with_mentioned(past, known.block)
         sent = {block.fingerprint: block.tag for block in media_blocks(past)}
+        viewed = known.viewed_for((cell_id, part))
         question = compose(
             text,
             values=values or {},
             attach=attach or {},
             fields=normalize_field_specs(fields or {}),
-            viewed=known.viewed_for((cell_id, part)),
+            viewed=viewed,
             tags=known.tags,
             sent=sent,
             mentions=mentions,
         )
-        viewed = [block.asset.detail for block in question.blocks]
+        details = {block.fingerprint: block.asset.detail for block in question.blocks}
+        details |= {asset.fingerprint(): asset.detail for _, asset in viewed}  # the last decides
         question = replace(question, blocks=tuple(map(known.shared, map(_plain, question.blocks))))
         usual_rules = self.defaults.system if earlier.system is None else earlier.system
         rules = usual_rules if system is None else system
@@ -171,9 +173,9 @@ class Preparing(ImageTools):
         usual = Form().chosen(self.defaults.detail, self.defaults.pdf_as).chosen(detail, pdf_as)
         forms = {
             block.fingerprint: before.get(block.fingerprint, usual)
-            .chosen(viewed_at, None)
+            .chosen(details[block.fingerprint], None)
             .chosen(detail, pdf_as)
-            for block, viewed_at in zip(question.blocks, viewed, strict=True)
+            for block in question.blocks
         }
         going = asking.sent_to(chosen, messages, by_schema)
         ready, refusal = Outgoing(messages=going), None
