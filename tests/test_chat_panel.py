@@ -217,6 +217,15 @@ def test_a_question_that_cannot_be_asked_comes_back(chats: Chats) -> None:
     assert len(chat.page.ask("hello")["waiting"]) == 1
 
 
+def test_of_a_very_long_error_the_beginning_is_shown(chats: Chats) -> None:
+    chat = chats(ValueError("No paint. " + "<html>" * 10_000))
+    view = chat.say("Well?")["view"]
+
+    assert view["error"]["problem"].startswith("ValueError: No paint.")
+    assert "characters more)" in view["error"]["problem"]
+    assert len(view["error"]["problem"]) < 2_200
+
+
 def test_an_error_of_no_kind_of_ours_is_shown_too(chats: Chats) -> None:
     chat = chats(ZeroDivisionError("by nothing"), ZeroDivisionError("sk-1234567890abcdef"))
     ended = chat.say("Hello?")

@@ -378,6 +378,25 @@ def test_what_was_removed_comes_back_in_its_place_with_its_mask(
     assert "none of what was removed" in page.refusal("bring-back", {"put": put})
 
 
+def test_a_clip_beside_the_notebook_is_told_with_its_place(session: Session, page: Page) -> None:
+    class Film(ImageBackend):
+        name, kinds = "film", frozenset({"video"})
+
+        async def run(self, wish: GenerationWish, *, key: str) -> AsyncIterator[BackendEvent]:
+            del wish, key
+            yield Made(kind="video", data=(Path(__file__).parent / "data/tiny.webm").read_bytes())
+            yield Ended(model="film-1")
+
+    session.generator.backends.add(Film())
+    session.generate("waves", model="film", kind="video")
+    session.generate("a boat", model="procedural", size="64x64")
+    still, clip = state_with(page, results=2)["results"]
+
+    assert still["place"] == ""
+    assert clip["place"] == f"generated-media/{clip['name']}"
+    assert clip["kind"] == "video"
+
+
 @pytest.mark.parametrize(("data", "said"), [(b"%PDF-1.4\n%%EOF\n", ""), (b"hello", "")])
 def test_what_is_no_picture_is_refused(page: Page, data: bytes, said: str) -> None:
     reply = page.upload(data, "thing.png")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -214,6 +215,35 @@ def test_it_fits_and_axe_finds_nothing_serious_in_both_themes_at_400_and_1600_pi
         assert violations(notebook.page, ".agentcell-generation") == []
     use_theme(notebook.page, "light")
     notebook.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+CLIP = """
+from agentcell.imaging.backend import ImageBackend
+from agentcell.imaging.events import Ended, Made
+class Film(ImageBackend):
+    name, kinds = 'film', frozenset({{'video'}})
+    async def run(self, wish, *, key):
+        yield Made(kind='video', data=open({clip!r}, 'rb').read())
+        yield Ended(model='film-1')
+session.generator.backends.add(Film())
+session.generate('waves that break', model='film', kind='video')
+GenerationPanel(session)
+"""
+
+
+def test_a_clip_plays_in_the_panel(open_notebook: OpenNotebook) -> None:
+    clip = str(Path(__file__).parent.parent / "data" / "tiny.webm")
+    again = open_notebook([SETUP, CLIP.format(clip=clip)])
+    again.run_all()
+    panel = again.output(1).get_by_role("region", name="Pictures and clips")
+    panel.get_by_role("button", name="Enlarge").first.click()
+    shown = panel.get_by_role("dialog").locator("video")
+    expect(shown).to_be_visible()
+
+    assert shown.evaluate("e => [e.videoWidth, e.readyState > 0]") == [8, True]
+    assert "/files/generated-media/" in str(shown.evaluate("e => e.src"))
+    again.page.keyboard.press("Escape")
+    expect(shown).to_have_count(0)
 
 
 def test_a_reopened_notebook_shows_the_results_without_a_kernel(

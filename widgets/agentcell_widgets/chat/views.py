@@ -28,6 +28,8 @@ LONGEST_LINE = 120
 LONGEST_BODY = 4_000
 """Characters of a tool's arguments and result that are folded away below its line."""
 
+_LONGEST_ERROR = 2_000
+
 LONGEST_THINKING = 20_000
 """Characters of a model's thinking that are shown: the last ones."""
 
@@ -118,7 +120,7 @@ def why_failed(turn: Turn) -> str:
     turn
         One that failed.
     """
-    return redacted(plain(turn.error), *known_keys())
+    return cut(redacted(plain(turn.error), *known_keys()), _LONGEST_ERROR)
 
 
 def question_view(text: str, blocks: Iterable[MediaMessageBlock]) -> View:

@@ -87,7 +87,7 @@ class GenerationPanel(Panel):
             "mask": references[0].id if self._inputs.mask is not None else "",
             "runs": [run_card(run) for run in runs],
             "jobs": job_cards(generator.jobs(), generator.under_way),
-            "results": result_cards(generator.generations),
+            "results": result_cards(generator.generations, generator.folder.parent),
         }
 
     def static(self) -> Static:

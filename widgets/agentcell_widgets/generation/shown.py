@@ -72,8 +72,16 @@ def job_cards(jobs: Iterable[Job], followed: Container[str]) -> list[dict[str, A
     ]
 
 
-def result_cards(generations: Sequence[Generation]) -> list[dict[str, Any]]:
-    """Return what the page shows of each file, the newest first."""
+def result_cards(generations: Sequence[Generation], root: Path) -> list[dict[str, Any]]:
+    """Return what the page shows of each file, the newest first.
+
+    Parameters
+    ----------
+    generations
+        In order.
+    root
+        The notebook's folder: a clip in it can be played.
+    """
     cards = []
     for number, generation in reversed(list(enumerate(generations))[-MOST_SHOWN:]):
         for index, made in enumerate(generation.artifacts):
@@ -85,6 +93,7 @@ def result_cards(generations: Sequence[Generation]) -> list[dict[str, Any]]:
                     "alt": plain(made.alt) or short(generation.prompt),
                     "prompt": short(generation.prompt),
                     "facts": facts(generation, made),
+                    "place": _address(made, root) if made.kind == "video" else "",
                 }
             )
     return cards
