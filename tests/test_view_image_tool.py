@@ -88,6 +88,21 @@ def answered(name: str, *calls: Call, **options: Any) -> tuple[Mapping[str, Any]
 # -- what services are sent
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_two_looks_at_once_are_two_files_for_each_service(name: str, work: Path) -> None:
+    (work / "b.png").write_bytes(media.png("blue", size=(30, 20)))
+    session = Session()
+    session.image_tools = VIEWS
+    model_class, server_class = MODELS[name]
+    with server_class(Reply(calls=(looking("a.png"), looking("b.png"))), "Two.") as server:
+        model = model_class("scripted-model", "key", server.url)
+        session.ask("Look at both.", model=model)
+        sent = json.dumps(server.requests[-1].body)
+
+    assert "[view_image_1 a.png]" in sent
+    assert "[view_image_2 b.png]" in sent
+
+
 def test_openai_sees_the_image_in_the_tools_result() -> None:
     body = answered("responses", looking(detail="high"))[-1]
 

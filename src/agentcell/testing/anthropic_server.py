@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcell.testing.provider_server import ProviderServer
-from agentcell.testing.replies import Reply, Request, pieces, server_event
+from agentcell.testing.replies import Call, Reply, Request, pieces, server_event
 
 _SERVER = 500
 _ERRORS = {
@@ -46,6 +46,7 @@ class AnthropicServer(ProviderServer):
             start["usage"] = {**whole["usage"], "output_tokens": 1, "output_tokens_details": None}
         yield event("message_start", message=start)
         yield event("ping")
+        calls = iter(reply.calls)
         for index, block in enumerate(blocks):
             empty: dict[str, Any] = {
                 "text": {"type": "text", "text": ""},
@@ -53,7 +54,7 @@ class AnthropicServer(ProviderServer):
                 "tool_use": {**block, "input": {}},
             }[block["type"]]
             yield event("content_block_start", index=index, content_block=empty)
-            for delta in self._deltas(block, reply):
+            for delta in self._deltas(block, reply, calls):
                 yield event("content_block_delta", index=index, delta=delta)
             yield event("content_block_stop", index=index)
         end = {name: whole[name] for name in ("stop_reason", "stop_sequence", "stop_details")}
@@ -62,7 +63,9 @@ class AnthropicServer(ProviderServer):
         yield event("message_stop")
 
     @staticmethod
-    def _deltas(block: dict[str, Any], reply: Reply) -> Iterator[dict[str, Any]]:
+    def _deltas(
+        block: dict[str, Any], reply: Reply, calls: Iterator[Call]
+    ) -> Iterator[dict[str, Any]]:
         match block["type"]:
             case "text":
                 yield from ({"type": "text_delta", "text": piece} for piece in reply.text)
@@ -71,7 +74,7 @@ class AnthropicServer(ProviderServer):
                     yield {"type": "thinking_delta", "thinking": piece}
                 yield {"type": "signature_delta", "signature": block["signature"]}
             case "tool_use":
-                call = next(call for call in reply.calls if call.id == block["id"])
+                call = next(calls)  # in order: several may have the same id
                 yield {"type": "input_json_delta", "partial_json": ""}
                 for piece in pieces(call.arguments, call.pieces):
                     yield {"type": "input_json_delta", "partial_json": piece}

@@ -84,6 +84,7 @@ class ResponsesServer(ProviderServer):
 
         yield event("response.created", response=self._response(reply, model, "in_progress"))
         yield event("response.in_progress", response=self._response(reply, model, "in_progress"))
+        calls = iter(reply.calls)
         for index, item in enumerate(self._items(reply)):
             at = {"output_index": index, "item_id": item["id"]}
             begun = {**item, "status": "in_progress"}
@@ -102,7 +103,7 @@ class ResponsesServer(ProviderServer):
             elif item["type"] == "message":
                 yield from self._message_events(event, reply, at)
             else:
-                call = next(call for call in reply.calls if call.id == item["call_id"])
+                call = next(calls)  # in order: several may have the same id
                 for piece in pieces(call.arguments, call.pieces):
                     yield event("response.function_call_arguments.delta", **at, delta=piece)
                 yield event(
