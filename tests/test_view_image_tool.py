@@ -230,7 +230,12 @@ def test_a_model_reads_why_it_may_not_look(work: Path) -> None:
 
     (work / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
 
+    (work / "a.pdf").write_bytes(media.pdf())
+
     assert "no pixels" in said(path="a.svg")
+    assert "a PDF" in said(path="a.pdf")
+    assert "ask the user" in said(path="https://a.example/x.png")
+    assert "x.png" not in said(path="https://a.example/x.png?sig=1")
     assert said(path="/etc/shadow").startswith("Error: /etc/shadow may not be used by a model")
     assert "'low'" in said(path="a.png", detail="low")
     assert "no file gone.png" in said(path="gone.png")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, Protocol
@@ -13,6 +14,8 @@ from agentcell.assets.asset import ImageAsset
 from agentcell.assets.prepare import at_detail
 from agentcell.errors import ToolError
 from agentcell.imaging.contract import GENERATION, VIEW, ImageToolConfig, image_specs
+
+_ADDRESS = re.compile(r"\s*(https?|ftp|data):", re.IGNORECASE)
 
 OPEN_THE_GATE = {
     VIEW: "run `%agent images view`, or set session.image_tools ="
@@ -66,7 +69,17 @@ def view_image_tool(
     def view_image(path: str, detail: Literal["auto", "high", "original"] = "auto") -> ImageAsset:
         if not gates().offers_view:
             raise gate_closed(VIEW, gates())
-        image = policy.image(path, asked_by="model")
+        if _ADDRESS.match(path):
+            raise ToolError(
+                "view_image sees local files alone, and a web address was given.",
+                fix="ask the user to attach it, or to save it as a file.",
+            )
+        image = policy.media(path, asked_by="model")
+        if not isinstance(image, ImageAsset):
+            raise ToolError(
+                f"{image.default_filename} is a PDF, and view_image shows images.",
+                fix="ask the user to attach it.",
+            )
         if image.mime_type == "image/svg+xml":  # found out later, it would fail the whole question
             raise ToolError(
                 f"{image.default_filename} is an SVG drawing: it has no pixels.",
