@@ -184,6 +184,17 @@ def test_a_row_of_a_list_that_lacks_a_name_has_an_empty_text_there_as_in_a_frame
     assert list(results[0]) == list(results[1]) == ["1//{z}", "/2/{z}", "3/4/{z}"]
 
 
+@pytest.mark.parametrize("nothing", [None, float("nan"), pd.NA, pd.NaT], ids=str)
+def test_nothing_in_a_row_is_an_empty_text_whatever_holds_the_row(nothing: Any) -> None:
+    model = FakeModel(lambda asked: str(asked.messages[-1]["content"]))
+    given = [{"x": nothing, "y": "b"}]
+
+    ways = (given, iter(given), pd.DataFrame(given))
+    said = [agentcell.ask_each(model, "[{x}]{y}", one, progress=False)[0] for one in ways]
+
+    assert said == ["[]b"] * 3
+
+
 def test_no_column_of_the_rows_is_written_over_however_often_answers_are_added() -> None:
     class Mood(pydantic.BaseModel):
         mood: str

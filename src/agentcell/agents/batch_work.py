@@ -16,6 +16,7 @@ from agentcell.agents.output import Malformed, answer_error, read_answer, withou
 from agentcell.agents.repairing import repairing
 from agentcell.agents.rounds import normal_result, whole
 from agentcell.assets.wording import a_type
+from agentcell.batch.rows import is_empty
 from agentcell.batch.work import Asked
 from agentcell.errors import FieldError
 from agentcell.messages import Message, TextMessageBlock
@@ -257,7 +258,8 @@ class PromptWork:
                 fix='give for example {"text": "…"}.',
             )
         missing = (self._columns or frozenset()) & self._named - row.keys()
-        return {**dict.fromkeys(missing, ""), **row}
+        told = {name: "" if is_empty(value) else value for name, value in row.items()}
+        return {**dict.fromkeys(missing, ""), **told}
 
 
 def _answers_by_schema(model: Any) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from agentcell.assets.wording import a_type
 from agentcell.errors import BatchError
 
+_NOTHING = frozenset({"NAType", "NaTType"})
+
 _AT_ONCE = 256
 """Rows of a DataFrame that are taken out of it at a time."""
 
@@ -94,8 +96,6 @@ def is_frame(given: Any) -> bool:
 
 
 def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
-    import pandas as pd  # type: ignore[import-untyped]
-
     _check_levels(frame.columns)
     names = [str(name) for name in frame.columns]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
@@ -109,12 +109,13 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
             yield {
                 name: value
                 for name, value in zip(names, values, strict=True)
-                if not _is_missing(value, pd)
+                if not is_empty(value)
             }
 
 
-def _is_missing(value: Any, pd: Any) -> bool:
-    if value is None or value is pd.NaT or value is pd.NA:
+def is_empty(value: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, and what pandas has for them."""
+    if value is None or type(value).__name__ in _NOTHING:
         return True
     return isinstance(value, float) and value != value  # noqa: PLR0124 (NaN is no number)
 
