@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from agentcell.adapters.events import Usage
 from agentcell.history.bodies import Bodies, JsonBodies, ObjectBodies
 from agentcell.history.conversation_ids import VISIBLE, ConversationIds
-from agentcell.history.database import Database
+from agentcell.history.database import Database, damaged
 from agentcell.history.kept_assets import KeptAssets
 from agentcell.history.past import MOST_TURNS, Past, first_to_go
 from agentcell.history.records import Missing, block_record
@@ -221,6 +221,8 @@ class TurnStore:
             self._insert(turn, conversation, number, place)
             self.bodies.keep(number, turn)
             self._attach(turn, number, blocks, [block.fingerprint for block in skills])
+            if self._numbered(turn.id, "AND state = 0") != [number]:
+                raise damaged()  # an index is, which SQLite tells nobody
         self.bodies.remember(number, turn)
         spot = (place, turn.part)
         return Change(turn, name, {} if place == number else self.marks(name, spot))
