@@ -8,11 +8,18 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from agentcell import GenerationWish, ImageBackend
-from agentcell.errors import CellError, ContentFiltered, KeyMissing, ModelError, QuotaExceeded
+from agentcell.errors import (
+    CellError,
+    ContentFiltered,
+    GenerationFailed,
+    KeyMissing,
+    ModelError,
+    QuotaExceeded,
+)
 from agentcell.imaging.backends.gemini import GeminiMedia
 from agentcell.imaging.backends.openai_images import OpenAIImages
 from agentcell.imaging.hosted.backend import HostedMediaBackend
-from agentcell.testing import GeminiMediaServer, MediaServer, OpenAIImagesServer
+from agentcell.testing import GeminiMediaServer, MediaServer, OpenAIImagesServer, Reply
 from agentcell_magics import current_session
 
 KEY = "a-key-of-mine-0123456789"
@@ -20,9 +27,9 @@ KEY = "a-key-of-mine-0123456789"
 FOX = GenerationWish(prompt="a fox")
 
 
-def refused(backend: ImageBackend) -> ModelError:
+def refused(backend: ImageBackend, wish: GenerationWish = FOX) -> ModelError:
     async def run() -> None:
-        async for _ in backend.run(FOX, key="k"):
+        async for _ in backend.run(wish, key="k"):
             pass
 
     with pytest.raises(ModelError) as caught:
@@ -71,6 +78,20 @@ def test_a_services_reason_is_told_without_the_signature_in_it() -> None:
 
     assert "'failed': see https://cdn.example/x.png sorry. " in error.problem
     assert "s3cr3t" not in error.problem
+
+
+def test_a_name_for_a_job_that_nobody_can_ask_for_is_no_name() -> None:
+    clip = GenerationWish(prompt="waves", kind="video")
+    with MediaServer(token=KEY) as server, GeminiMediaServer(states=("in_progress",)) as gemini:
+        server.job("queued", request_id="\ud800")
+        hosted = refused(HostedMediaBackend(server.url, KEY))
+        gemini.plan(Reply(raw='{"id": "\\ud800", "status": "in_progress"}'))
+        other = refused(GeminiMedia(KEY, gemini.url), clip)
+
+    assert isinstance(hosted, GenerationFailed)
+    assert "a requestId that nobody can ask for" in hosted.problem
+    assert isinstance(other, GenerationFailed)
+    assert "no name for the clip" in other.problem
 
 
 def test_one_generated_picture_can_be_viewed_by_its_variable(shell: InteractiveShell) -> None:

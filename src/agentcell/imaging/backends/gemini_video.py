@@ -30,6 +30,7 @@ from agentcell.imaging.backends.watching import GONE, Patience, TooLong, looks
 from agentcell.imaging.backends.wire import LOOK
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, Progressed
 from agentcell.imaging.wish import GenerationWish
+from agentcell.safe_text import unsendable
 
 DEFAULT_MODEL = "gemini-omni-1.1-flash"
 
@@ -82,7 +83,7 @@ class GeminiVideo:
         name = said.get("id")
         if isinstance(error := said.get("error"), dict):
             raise answer.refused(error)
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or unsendable(name):
             raise answer.wrong("no name for the clip")
         yield Accepted(name)
         async with contextlib.aclosing(self.watched(name, wish, first=said)) as events:

@@ -14,6 +14,7 @@ from agentcell.adapters import failures
 from agentcell.adapters.failures import Origin
 from agentcell.errors import GenerationFailed, ModelError
 from agentcell.imaging.web_text import without_queries
+from agentcell.safe_text import unsendable
 
 MOST_DETAIL = 500
 """Bytes of a service's own words that an error repeats."""
@@ -83,6 +84,8 @@ def snapshot(body: bytes, origin: Origin) -> Snapshot:
     request_id, status = data.get("requestId"), data.get("status")
     if not isinstance(request_id, str) or not request_id or not isinstance(status, str):
         raise NoAnswer("data without a requestId and a status")
+    if unsendable(request_id):
+        raise NoAnswer("data with a requestId that nobody can ask for")
     model = data.get("model")
     return Snapshot(
         request_id=request_id,
