@@ -6,13 +6,15 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from agent_kit import blue, red
-from agentcell import Agent, NodeTemplate, PdfAsset, RootGraph, SingleAgent
-from agentcell.errors import AgentError, FieldError, GraphNotBuilt
+from agentcell import Agent, ImageAsset, NodeTemplate, PdfAsset, RootGraph, SingleAgent
+from agentcell.errors import AgentError, AttachmentError, FieldError, GraphNotBuilt
 from agentcell.messages import content_text, media_blocks
 from agentcell.prompts.fields import FieldWarning
 from agentcell.testing import Reply, ResponsesServer
@@ -214,6 +216,42 @@ def test_an_edge_with_none_for_its_keys_is_one_without_keys() -> None:
     run = graph_of(edges).build().invoke({"message": "?"})
 
     assert run.output == {"message": "a:message"}
+
+
+@pytest.mark.parametrize("kind", ["a path", "bytes", "a picture", "paths"])
+def test_what_an_agent_takes_as_an_attachment_travels_along_an_edge_as_one(
+    kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "red.png").write_bytes(red().load_bytes())
+    values = {
+        "a path": tmp_path / "red.png",
+        "bytes": red().load_bytes(),
+        "a picture": Image.new("RGB", (2, 2)),
+        "paths": [tmp_path / "red.png", blue()],
+    }
+    model = Filling()
+    edges = [
+        ("entry", "a", {"photo": "IMAGE:A photo"}),
+        ("a", "exit", {"photo": "IMAGE:A photo", "fact": ""}),
+    ]
+
+    run = graph_of(edges, model=model).build().invoke({"photo": values[kind]})
+
+    assert run.output["fact"] == "a:fact"
+    found = run.output["photo"]
+    assets = found if isinstance(found, list) else [found]
+    assert [type(one) for one in assets] == [ImageAsset] * (2 if kind == "paths" else 1)
+    assert len(list(media_blocks(model.asked["a"]))) == len(assets)
+
+
+def test_a_file_that_is_not_there_is_told_with_its_edge_before_anything_is_sent() -> None:
+    model = Filling()
+    edges = [("entry", "a", {"photo": "IMAGE:A photo"}), ("a", "exit", {"fact": ""})]
+
+    with pytest.raises(AttachmentError, match=r"entry → a: 'photo': There is no file nope.png"):
+        graph_of(edges, model=model).build().invoke({"photo": Path("nope.png")})
+
+    assert model.asked == {}
 
 
 def test_a_run_tells_of_a_node_by_its_name() -> None:

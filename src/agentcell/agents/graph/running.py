@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
 
 from agentcell.adapters.events import Finished, Usage, total_usage
@@ -18,10 +19,15 @@ from agentcell.agents.graph.checks import MEDIA, pulled, pushed
 from agentcell.agents.graph.edges import ENTRY, EXIT, Edge
 from agentcell.agents.graph.run import GraphRun, NodeRun, NodeRuns
 from agentcell.agents.threads import in_thread, without_exit
+from agentcell.assets.asset import MediaAsset
+from agentcell.assets.coerce import coerce
+from agentcell.assets.foreign import is_foreign
 from agentcell.assets.wording import a_type
-from agentcell.errors import AgentcellError, AnswerError, FieldError, FieldMissing
+from agentcell.errors import AgentcellError, AnswerError, AttachmentError, FieldError, FieldMissing
 from agentcell.interrupting import Interrupted
 from agentcell.prompts.fields import FieldSpec, validate_field_value
+
+_RAW = (PurePath, bytes, bytearray, memoryview)
 
 
 @dataclass
@@ -52,6 +58,7 @@ class Running:
         for edge in self.edges:
             self._leaving.setdefault(edge.sender, []).append(edge)
             self._reaching.setdefault(edge.receiver, []).append(edge)
+        self._travelling: dict[tuple[str, str, str], Any] = {}
         self.outputs = {ENTRY: self.given}
         self.runs = {name: NodeRun(name=name) for name in self.order}
 
@@ -190,7 +197,8 @@ class Running:
         brought: dict[str, list[Any]] = {}
         for edge in self._to(name):
             for key in edge.keys:
-                brought.setdefault(key, []).append(self.outputs[edge.sender][key])
+                value = self._travelling[edge.sender, edge.receiver, key]
+                brought.setdefault(key, []).append(value)
         wanted = pulled(self.nodes.get(name))
         known = self._attributes_for(name) if wanted else {}
         own = {key: known[key] for key in wanted if key in known}
@@ -237,10 +245,12 @@ class Running:
             )
         for key, spec in edge.keys.items():
             try:
-                validate_field_value(replace(spec, name=key), output[key])
-            except FieldError as error:
+                value = _attached(output[key], key, spec)
+                validate_field_value(replace(spec, name=key), value)
+            except (AttachmentError, FieldError) as error:
                 error.problem = f"The edge {edge}: {error.problem}"
                 raise
+            self._travelling[edge.sender, edge.receiver, key] = value
 
     def _from(self, name: str) -> Sequence[Edge]:
         return self._leaving.get(name, ())
@@ -252,6 +262,17 @@ class Running:
         attributes = self._pushed_by(self.order)
         runs = NodeRuns(self.runs[name] for name in self.order)
         return GraphRun(output, attributes, runs, tuple(self.edges))
+
+
+def _attached(value: Any, key: str, spec: FieldSpec) -> Any:
+    """Return the attachment that a value is to an agent: a path, a figure, the bytes of a file."""
+    if spec.modality not in MEDIA:
+        return value
+    many = value if isinstance(value, (list, tuple)) else [value]
+    left = [one for one in many if not isinstance(one, MediaAsset)]
+    if left and all(isinstance(one, _RAW) or is_foreign(one) for one in left):
+        return coerce(value, name=key, modality=spec.modality)
+    return value
 
 
 class _Counted:
