@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import re
@@ -9,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from agentcell import Agent, LegacyOpenAIModel
@@ -106,3 +108,12 @@ class Elsewhere(Executor):
         """Pickle what is handed over, as one in another process must."""
         function, given = pickle.loads(pickle.dumps((fn, args)))  # noqa: S301 (made here)
         return self._pool.submit(function, *given, **kwargs)
+
+
+def dollar_prices(folder: Path) -> Path:
+    """Return a file of prices by which an answer costs a dollar: 7 tokens out."""
+    file = folder / "prices.json"
+    file.write_text(
+        json.dumps({"openai-chat/m": {"input": 0, "output": 1_000_000 / 7}}), encoding="utf-8"
+    )
+    return file

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from PIL import Image
@@ -60,6 +61,22 @@ class Chat:
 
 
 Chats = Callable[..., Chat]
+
+
+@contextmanager
+def opened_chats() -> Iterator[Chats]:
+    """Give what opens a panel, of a model that answers so; each is closed at the end."""
+    made: list[Chat] = []
+
+    def make(*answers: Any, **options: Any) -> Chat:
+        made.append(Chat(*answers, **options))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for chat in made:
+            chat.panel.close()
 
 
 def weather(town: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -12,7 +13,11 @@ from IPython.utils.capture import capture_output
 
 from agentcell.imaging.backend import ImageBackend
 from agentcell.imaging.events import Accepted, BackendEvent, Ended, Made, PartialImage, Progressed
+from agentcell.imaging.hosted.backend import HostedMediaBackend
+from agentcell.imaging.hosted.states import Patience
 from agentcell.imaging.wish import GenerationWish, Kind
+from agentcell.testing.media_server import MediaServer
+from agentcell_magics import current_session
 from media import png
 
 MP4 = b"\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom" + bytes(range(256)) * 8
@@ -61,3 +66,19 @@ class Cell:
     @property
     def text(self) -> str:
         return "\n".join([*(str(d.get("text/plain", "")) for d in self.outputs), self.stdout])
+
+
+def added_painter() -> Painter:
+    """Give the shell's session a painter, and return it."""
+    painter = Painter()
+    current_session().generator.backends.add(painter)
+    return painter
+
+
+@contextmanager
+def added_service() -> Iterator[MediaServer]:
+    """Give the shell's session a hosted service, and return that; it ends with the block."""
+    with MediaServer(token=TOKEN) as server:
+        backend = HostedMediaBackend(server.url, TOKEN, patience=Patience(interval=0.01))
+        current_session().generator.backends.add(backend)
+        yield server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import json
 import tracemalloc
 from collections.abc import Iterator
 from decimal import Decimal
@@ -28,7 +27,7 @@ from agentcell.errors import (
     ServiceError,
 )
 from agentcell.testing import ChatServer, FakeModel, Reply, failure
-from batch_kit import Rows, agent, answers, refused, rows
+from batch_kit import Rows, agent, answers, dollar_prices, refused, rows
 
 
 @pytest.fixture
@@ -39,12 +38,7 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture
 def priced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The model's answers cost a dollar each: 7 tokens out."""
-    file = tmp_path / "prices.json"
-    file.write_text(
-        json.dumps({"openai-chat/m": {"input": 0, "output": 1_000_000 / 7}}), encoding="utf-8"
-    )
-    monkeypatch.setenv("AGENTCELL_PRICES", str(file))
+    monkeypatch.setenv("AGENTCELL_PRICES", str(dollar_prices(tmp_path)))
 
 
 # -- rows and results ----------------------------------------------------------------------------

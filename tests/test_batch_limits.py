@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -18,7 +17,7 @@ from agentcell import Budget, LegacyOpenAIModel, RateLimits, Session
 from agentcell.batch import RowError
 from agentcell.errors import BatchStopped, BudgetExceeded, Stopped
 from agentcell.testing import ChatServer, Reply
-from batch_kit import Elsewhere, Rows, agent, answers, refused, rows
+from batch_kit import Elsewhere, Rows, agent, answers, dollar_prices, refused, rows
 
 
 @pytest.fixture
@@ -29,12 +28,7 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture
 def priced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The model's answers cost a dollar each: 7 tokens out."""
-    file = tmp_path / "prices.json"
-    file.write_text(
-        json.dumps({"openai-chat/m": {"input": 0, "output": 1_000_000 / 7}}), encoding="utf-8"
-    )
-    monkeypatch.setenv("AGENTCELL_PRICES", str(file))
+    monkeypatch.setenv("AGENTCELL_PRICES", str(dollar_prices(tmp_path)))
 
 
 class _AtOnce:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,14 @@ from agentcell.errors import PanelError
 from agentcell.testing import Call, ChatServer, FakeModel, Reply
 from agentcell_widgets.chat import ChatPanel
 from agentcell_widgets.chat.conversation import Chat as Conversation
-from chat_kit import NO_PICTURES, Chat, Chats, picture, png, weather
+from chat_kit import NO_PICTURES, Chats, opened_chats, picture, png, weather
 from panels import Page
 
 
 @pytest.fixture
-def chats() -> Iterator[Callable[..., Chat]]:
-    made: list[Chat] = []
-
-    def make(*answers: Any, **options: Any) -> Chat:
-        made.append(Chat(*answers, **options))
-        return made[-1]
-
-    yield make
-    for chat in made:
-        chat.panel.close()
+def chats() -> Iterator[Chats]:
+    with opened_chats() as make:
+        yield make
 
 
 # -- asking and being answered -----------------------------------------------------------------

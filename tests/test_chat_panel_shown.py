@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from html import unescape
 from pathlib import Path
@@ -24,7 +24,7 @@ from agentcell_widgets.chat.answer_html import answer_html
 from agentcell_widgets.chat.record import MOST_TURNS
 from agentcell_widgets.chat.words import PAGE, SAID
 from agentcell_widgets.panel import NO_PICTURE
-from chat_kit import NO_PICTURES, Chat, Chats, picture, png, weather
+from chat_kit import NO_PICTURES, Chat, Chats, opened_chats, picture, png, weather
 from harmless import faults, faults_of_html
 from hostile import HOSTILE
 
@@ -33,16 +33,9 @@ MOST_STATE = 50_000
 
 
 @pytest.fixture
-def chats() -> Iterator[Callable[..., Chat]]:
-    made: list[Chat] = []
-
-    def make(*answers: Any, **options: Any) -> Chat:
-        made.append(Chat(*answers, **options))
-        return made[-1]
-
-    yield make
-    for chat in made:
-        chat.panel.close()
+def chats() -> Iterator[Chats]:
+    with opened_chats() as make:
+        yield make
 
 
 # -- a look at what would go -------------------------------------------------------------------

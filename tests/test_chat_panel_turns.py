@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
-from typing import Any
 
 import pytest
 
 from agentcell.history.panel_cells import is_panel_cell
 from agentcell.testing import Reply
 from agentcell_widgets.chat.shown import AT_ONCE
-from chat_kit import Chat, Chats, picture
+from chat_kit import Chats, opened_chats, picture
 
 
 @pytest.fixture
-def chats() -> Iterator[Callable[..., Chat]]:
-    made: list[Chat] = []
-
-    def make(*answers: Any, **options: Any) -> Chat:
-        made.append(Chat(*answers, **options))
-        return made[-1]
-
-    yield make
-    for chat in made:
-        chat.panel.close()
+def chats() -> Iterator[Chats]:
+    with opened_chats() as make:
+        yield make
 
 
 # -- retry, edit, branch -----------------------------------------------------------------------

@@ -11,30 +11,24 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from agentcell.errors import BadRequest, GenerationFailed, NotResumable
-from agentcell.imaging.hosted.backend import HostedMediaBackend
-from agentcell.imaging.hosted.states import Patience
 from agentcell.imaging.job import JobState
 from agentcell.imaging.wish import GenerationWish
 from agentcell.testing.media_server import MediaServer
 from agentcell.testing.replies import Reply
 from agentcell_magics import current_session
 from agentcell_magics.generate_commands import became
-from generate_kit import MP4, TOKEN, Cell, Painter
+from generate_kit import MP4, Cell, Painter, added_painter, added_service
 from media import png
 
 
 @pytest.fixture
 def painter(shell: InteractiveShell) -> Painter:  # noqa: ARG001 (it loads the magics)
-    painter = Painter()
-    current_session().generator.backends.add(painter)
-    return painter
+    return added_painter()
 
 
 @pytest.fixture
 def service(shell: InteractiveShell) -> Iterator[MediaServer]:  # noqa: ARG001
-    with MediaServer(token=TOKEN) as server:
-        backend = HostedMediaBackend(server.url, TOKEN, patience=Patience(interval=0.01))
-        current_session().generator.backends.add(backend)
+    with added_service() as server:
         yield server
 
 

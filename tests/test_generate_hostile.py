@@ -13,11 +13,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from markdown_it import MarkdownIt
 
 from agentcell.imaging.generation import Artifact, Generation
-from agentcell.imaging.hosted.backend import HostedMediaBackend
-from agentcell.imaging.hosted.states import Patience
 from agentcell.testing.media_server import SIGNATURE, MediaServer
-from agentcell_magics import current_session, generate_cards
-from generate_kit import BASE64, TOKEN, Cell, Painter
+from agentcell_magics import generate_cards
+from generate_kit import BASE64, TOKEN, Cell, Painter, added_painter, added_service
 from harmless import UNSEEN, faults_of_html
 from hostile import HOSTILE
 from media import png
@@ -25,16 +23,12 @@ from media import png
 
 @pytest.fixture
 def painter(shell: InteractiveShell) -> Painter:  # noqa: ARG001 (it loads the magics)
-    painter = Painter()
-    current_session().generator.backends.add(painter)
-    return painter
+    return added_painter()
 
 
 @pytest.fixture
 def service(shell: InteractiveShell) -> Iterator[MediaServer]:  # noqa: ARG001
-    with MediaServer(token=TOKEN) as server:
-        backend = HostedMediaBackend(server.url, TOKEN, patience=Patience(interval=0.01))
-        current_session().generator.backends.add(backend)
+    with added_service() as server:
         yield server
 
 

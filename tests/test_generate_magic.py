@@ -16,29 +16,23 @@ from agentcell.adapters.pricing import forget_price, set_price
 from agentcell.budget import Budget
 from agentcell.errors import BudgetExceeded, CellError, GenerationError, NoBackend
 from agentcell.imaging.generation import Generation
-from agentcell.imaging.hosted.backend import HostedMediaBackend
-from agentcell.imaging.hosted.states import Patience
 from agentcell.messages import media_blocks
 from agentcell.testing import FakeModel
 from agentcell.testing.image_servers import OpenAIImagesServer
 from agentcell.testing.media_server import MediaServer
 from agentcell_magics import current_session
-from generate_kit import BASE64, MP4, TOKEN, Cell, Painter
+from generate_kit import BASE64, MP4, Cell, Painter, added_painter, added_service
 from media import png
 
 
 @pytest.fixture
 def painter(shell: InteractiveShell) -> Painter:  # noqa: ARG001 (it loads the magics)
-    painter = Painter()
-    current_session().generator.backends.add(painter)
-    return painter
+    return added_painter()
 
 
 @pytest.fixture
 def service(shell: InteractiveShell) -> Iterator[MediaServer]:  # noqa: ARG001
-    with MediaServer(token=TOKEN) as server:
-        backend = HostedMediaBackend(server.url, TOKEN, patience=Patience(interval=0.01))
-        current_session().generator.backends.add(backend)
+    with added_service() as server:
         yield server
 
 
