@@ -279,7 +279,7 @@ def _said(error: Mapping[str, Any], body: bytes | str, origin: Origin) -> str:
         words = words or _page_text(text)
     if not isinstance(words, str):
         words = json.dumps(words, ensure_ascii=False)
-    return one_line(redacted(words, *origin.hidden))
+    return one_line(redacted(redaction.without_data(words), *origin.hidden))
 
 
 def _page_text(page: str) -> str:

@@ -24,7 +24,7 @@ _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/?#\s\"'<>@]*(?:@[^/?#\s\"'<>@]*)*(?=@
 _SECRET_IN_QUERY = re.compile(
     r"([?&;](?:[\w.%-]*[_.%-])?"
     r"(?:api[_-]?key|key|token|secret|signature|sig|password|passwd|pwd|auth|credential|code)=)"
-    r"[^&#\s\"'<>\\]+",
+    r"(?!\[key removed\])[^&#\s\"'<>\\]+",  # what was taken out stays so
     re.IGNORECASE,
 )
 
@@ -46,6 +46,28 @@ def redacted(text: str, *keys: str) -> str:
             for form in {key, quote(key, safe=""), json.dumps(key)[1:-1]}:
                 text = text.replace(form, REMOVED)
     return _SHAPES.sub(REMOVED, text)
+
+
+_DATA_URL = re.compile(r"(?i)\b(data:[a-z0-9.+/-]{0,60};base64,)[A-Za-z0-9+/=_-]+")
+_LONG_WORD = re.compile(r"[A-Za-z0-9+/_-]{120,}={0,2}")
+_KINDS = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
+"""All in one long word: a picture in base64, which services repeat in errors about it."""
+
+
+def without_data(text: str) -> str:
+    """Return `text` without contents in base64: a picture is in no text that anybody reads.
+
+    Parameters
+    ----------
+    text
+        A service's words.
+    """
+    return _LONG_WORD.sub(_without, _DATA_URL.sub(r"\1…", text))
+
+
+def _without(word: re.Match[str]) -> str:
+    is_data = all(kind.search(word[0]) for kind in _KINDS)
+    return "…" if is_data else word[0]
 
 
 def known_keys() -> tuple[str, ...]:

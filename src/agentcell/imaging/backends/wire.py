@@ -18,6 +18,7 @@ from agentcell.adapters.broken_connections import broken, never_left
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.failures import Origin
 from agentcell.adapters.prepared import Prepared
+from agentcell.adapters.redaction import without_data
 from agentcell.adapters.retry import RetryPolicy
 from agentcell.adapters.sse import EventDecoder, ServerEvent, event_json
 from agentcell.adapters.transport import refusal
@@ -30,6 +31,7 @@ from agentcell.errors import (
     ModelError,
     Unsupported,
 )
+from agentcell.imaging.web_text import without_queries
 
 if TYPE_CHECKING:
     import httpx2
@@ -90,7 +92,8 @@ class Answer:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            shown = failures.one_line(bytes(body[:200]).decode("utf-8", "replace"), 60)
+            said = without_queries(bytes(body[:200]).decode("utf-8", "replace"))
+            shown = failures.one_line(without_data(said), 60)
             raise self.wrong(f"what is no answer, {shown!r}" if body else "nothing")
         return value
 

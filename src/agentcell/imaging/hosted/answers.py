@@ -12,6 +12,7 @@ from typing import Any
 
 from agentcell.adapters import failures
 from agentcell.adapters.failures import Origin
+from agentcell.adapters.redaction import without_data
 from agentcell.errors import GenerationFailed, ModelError
 from agentcell.imaging.web_text import without_queries
 from agentcell.safe_text import unsendable
@@ -163,7 +164,7 @@ def _line(text: str, origin: Origin, most: int = MOST_DETAIL) -> str:
     text = text[: 8 * MOST_DETAIL]
     seen = "".join(" " if unicodedata.category(one) in _INVISIBLE else one for one in text)
     line = " ".join(seen.split())
-    return cut(failures.redacted(without_queries(line), *origin.hidden), most)
+    return cut(failures.redacted(without_data(without_queries(line)), *origin.hidden), most)
 
 
 def _items(media: object) -> tuple[Item, ...]:
