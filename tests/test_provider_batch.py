@@ -335,9 +335,7 @@ def test_answers_that_were_read_before_an_interrupt_are_counted_once(
 
 def test_a_row_that_failed_before_an_interrupt_is_given_again(service: Service) -> None:
     wanted = {"push_keys": {"sum": "the sum"}}
-    service.server.then(
-        lambda asked: "no object" if number_in(asked.body) == 2 else '{"sum": 1}'
-    )
+    service.server.then(lambda asked: "no object" if number_in(asked.body) == 2 else '{"sum": 1}')
     with pytest.raises(BatchStopped):
         service.map(rows(3), agent=wanted, on_row=_stops_after(2))
     service.server.then('{"sum": 2}')
