@@ -37,6 +37,8 @@ traced = AgentRunner(silent, trace_store="traces")
 question = [{{"role": "user", "content": "Well?"}}]
 session = Session()
 session.model = silent
+import os
+os.environ.update(OPENAI_API_KEY="k", OPENAI_BASE_URL={url!r})
 """
 
 CELLS = {
@@ -53,6 +55,8 @@ CELLS = {
     "silent.invoke(question)": "as you asked.",
     "for event in silent.stream(question): pass": "as you asked.",
     'session.ask("Well?")': "as you asked.",
+    'session.generate("A fox", model="openai/gpt-image-1", confirm=lambda _: True)': "as you asked."
+    "\nFix: look at session.generator.jobs()",
 }
 
 

@@ -10,6 +10,7 @@ from agentcell.budget import Confirm
 from agentcell.imaging.events import made_of
 from agentcell.imaging.generation import Generation
 from agentcell.imaging.jobs import FILE, JobLedger
+from agentcell.interrupting import calmly
 from agentcell.loop import LOOP
 from agentcell.session.past import Past
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from agentcell.imaging.generating import Generator
 
 _lock = threading.Lock()
+
+_WHERE_IT_IS = "look at session.generator.jobs(): one that was sent may be paid for, and resumed."
 
 
 class Making(Past):
@@ -71,13 +74,16 @@ class Making(Past):
             If it may not be paid for. Nothing was sent.
         ModelError
             If the service refuses or fails.
+        Interrupted
+            Of a `KeyboardInterrupt`; the job is in the ledger.
 
         Examples
         --------
         >>> fox = session.generate("a red fox", model="procedural")  # doctest: +SKIP
         >>> fox.paths  # doctest: +SKIP
         """
-        return LOOP.run(self.agenerate(prompt, confirm=confirm, output=output, **options))
+        with calmly("as you asked.", fix=_WHERE_IT_IS):
+            return LOOP.run(self.agenerate(prompt, confirm=confirm, output=output, **options))
 
     async def agenerate(
         self,
