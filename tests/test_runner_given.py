@@ -95,3 +95,16 @@ def test_what_breaks_off_in_the_middle_is_a_run_that_failed() -> None:
 
     assert result["stop_reason"] == "failed"
     assert isinstance(result.exception, AgentcellError)
+
+
+def test_a_function_may_return_openais_whole_answer() -> None:
+    async def ask(messages: list[Any]) -> dict[str, Any]:
+        message = {"role": "assistant", "content": f"{len(messages)} messages"}
+        usage = {"prompt_tokens": 3, "completion_tokens": 2}
+        return {"id": "x", "choices": [{"index": 0, "message": message}], "usage": usage}
+
+    result = AgentRunner(ask).call_sync(HI)
+
+    assert (result["content"], result["stop_reason"]) == ("1 messages", "completed")
+    assert (result["usage"].input_tokens, result["usage"].output_tokens) == (3, 2)
+    assert result["messages"][-1] == {"role": "assistant", "content": "1 messages"}

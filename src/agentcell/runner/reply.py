@@ -57,7 +57,7 @@ def reply_of(returned: Any, asked: Any) -> Reply:
     returned
         A text; what `Model.invoke` returns; or a mapping with ``content`` and ``tool_calls`` as
         OpenAI writes them, and perhaps ``usage`` (or ``prompt_tokens`` and
-        ``completion_tokens``) and ``cost``.
+        ``completion_tokens``) and ``cost``; or OpenAI's whole answer, with ``choices``.
     asked
         The function, for errors.
 
@@ -78,6 +78,7 @@ def reply_of(returned: Any, asked: Any) -> Reply:
             usage if isinstance(usage, Usage) else None,
             _cost(returned.get("cost")),
         )
+    returned = _first_choice(returned)
     content, calls = returned.get("content"), returned.get("tool_calls") or ()
     read = [_call(*one) for one in enumerate(calls, 1)] if _is_list(calls) else [None]
     says_nothing = content is None and not read
@@ -89,6 +90,16 @@ def reply_of(returned: Any, asked: Any) -> Reply:
     if returned.get("opaque"):
         message["opaque"] = list(returned["opaque"])
     return Reply(message, _usage(returned), _cost(returned.get("cost")))
+
+
+def _first_choice(returned: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message in OpenAI's whole answer, with its usage; anything else as it is."""
+    choices = returned.get("choices")
+    first = choices[0] if _is_list(choices) and choices else None
+    message = first.get("message") if isinstance(first, Mapping) else None
+    if not isinstance(message, Mapping):
+        return returned
+    return {**returned, **message}
 
 
 def _is_list(value: Any) -> bool:
