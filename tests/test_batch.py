@@ -84,7 +84,7 @@ def test_no_rows_give_an_empty_result(server: ChatServer) -> None:
     result = agent(server).map([])
 
     assert (list(result), result.usage, result.cost) == ([], None, Decimal(0))
-    assert list(result.frame().columns) == ["error"]
+    assert list(result.frame().columns) == ["answer", "error"]
 
 
 def test_a_row_that_fails_is_a_value_with_the_row_and_the_error() -> None:
@@ -208,6 +208,26 @@ def test_no_column_of_the_rows_is_written_over_however_often_answers_are_added()
     assert len(set(frame.columns)) == len(frame.columns) == 3 + 2 * 4
     values = frame.iloc[0].tolist()
     assert [values.count(one) for one in "abc"] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("schema", ["none", "Total", "int", "agent"])
+def test_a_frame_has_the_columns_of_answers_though_none_came(schema: str) -> None:
+    def refuse(_: Any) -> str:
+        raise ZeroDivisionError
+
+    model = FakeModel(refuse)
+    given = [{"x": 1}, {"x": 2}]
+    if schema == "agent":
+        asker = Agent("a", model=model, pull_keys={"x": "x"}, push_keys={"sum": "the sum"})
+        frame = asker.map(given, progress=False).frame()
+    else:
+        wanted: Any = {"Total": Total, "int": int}.get(schema)
+        frame = agentcell.ask_each(model, "{x}", given, schema=wanted, progress=False).frame()
+
+    own = {"Total": ["total", "currency"], "agent": ["sum"]}.get(schema, ["answer"])
+    assert list(frame.columns) == ["x", *own, "error"]
+    assert frame[own].isna().all(axis=None)
+    assert frame["error"].notna().all()
 
 
 def test_whole_numbers_stay_whole_beside_a_row_that_failed() -> None:

@@ -16,6 +16,7 @@ from agentcell.agents.output import Malformed, answer_error, read_answer, withou
 from agentcell.agents.repairing import repairing
 from agentcell.agents.rounds import normal_result, whole
 from agentcell.assets.wording import a_type
+from agentcell.batch.result import ANSWER_COLUMN
 from agentcell.batch.rows import is_empty
 from agentcell.batch.work import Asked
 from agentcell.errors import FieldError
@@ -50,6 +51,7 @@ class AgentWork:
             self._agent._history = _OnlyRead(agent.history)  # noqa: SLF001 (this copy is ours)
         self._settings = settings
         self.model: Any = agent._asked()  # noqa: SLF001 (the agent's own other half)
+        self.names = tuple(agent._standing.outputs) or (ANSWER_COLUMN,)  # noqa: SLF001
 
     def asked(self, row: Any) -> Asked:
         """Return what a row asks first."""
@@ -183,6 +185,9 @@ class PromptWork:
         self._form = {name: value for name, value in given.items() if value is not None}
         self._settings = dict(settings or {})
         self._schema = schema
+        is_object = schema is not None and not schema.is_wrapped
+        properties = schema.document.get("properties", {}) if schema and is_object else {}
+        self.names = tuple(properties) or (ANSWER_COLUMN,)
         self._fields = dict(fields or {})
 
     def asked(self, row: Any) -> Asked:

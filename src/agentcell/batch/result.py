@@ -86,6 +86,8 @@ class BatchResult(Sequence[Any]):
         How many answers came from a journal: nobody was asked for them.
     cut
         Rows whose answers stop at the limit of their tokens.
+    names
+        The columns that answers have, for a `frame` without any.
     again
         Makes a result of rows; for `retry`.
     """
@@ -98,6 +100,7 @@ class BatchResult(Sequence[Any]):
         spending: Spending | None = None,
         resumed: int = 0,
         cut: Sequence[int] = (),
+        names: Sequence[str] = (),
         again: Callable[..., BatchResult] | None = None,
     ) -> None:
         self._values = list(values)
@@ -105,6 +108,7 @@ class BatchResult(Sequence[Any]):
         self.spending = spending or Spending()
         self.resumed = resumed
         self.cut = tuple(cut)
+        self._names = tuple(names)
         self._again = again
 
     def __len__(self) -> int:
@@ -185,6 +189,7 @@ class BatchResult(Sequence[Any]):
             spending=summed(self.spending, new.spending),
             resumed=self.resumed,
             cut=sorted({*self.cut, *(failed[number].index for number in new.cut)}),
+            names=self._names,
             again=self._again,
         )
 
@@ -225,6 +230,7 @@ class BatchResult(Sequence[Any]):
         """Return the answers by column, then the errors' texts; None where there is nothing."""
         found = [None if isinstance(one, RowError) else _fields(one) for one in self._values]
         names = list(dict.fromkeys(name for row in found if row is not None for name in row))
+        names = names or list(self._names)
         columns: dict[str, list[Any]] = {
             name: [None if row is None else row.get(name) for row in found] for name in names
         }

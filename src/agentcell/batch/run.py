@@ -313,6 +313,7 @@ class Gathered:
             spending=self.tally.spending,
             resumed=self._resumed,
             cut=sorted(self._cut),
+            names=getattr(self._work, "names", ()),
             again=again,
         )
 
