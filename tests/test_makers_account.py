@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -16,6 +18,7 @@ from agentcell.errors import (
     ModelError,
     QuotaExceeded,
 )
+from agentcell.imaging.backends import watching
 from agentcell.imaging.backends.gemini import GeminiMedia
 from agentcell.imaging.backends.openai_images import OpenAIImages
 from agentcell.imaging.hosted.backend import HostedMediaBackend
@@ -92,6 +95,24 @@ def test_a_name_for_a_job_that_nobody_can_ask_for_is_no_name() -> None:
     assert "a requestId that nobody can ask for" in hosted.problem
     assert isinstance(other, GenerationFailed)
     assert "no name for the clip" in other.problem
+
+
+def test_words_of_a_service_are_shortened_and_hold_no_picture() -> None:
+    data = base64.b64encode(bytes(range(256))).decode()
+    clip = GenerationWish(prompt="waves", kind="video")
+    with GeminiMediaServer() as server:
+        server.plan(Reply(raw=json.dumps({"candidates": [{"finishReason": "X" * 3000}]})))
+        said = [{"content": {"parts": [{"text": f"here: {data}"}]}}]
+        server.plan(Reply(raw=json.dumps({"candidates": said})))
+        server.plan(Reply(raw=json.dumps({"id": "int-1", "status": "Y" * 3000})))
+        patience = watching.Patience(total=0, interval=1)
+        maker = GeminiMedia(KEY, server.url, patience=patience)
+        problems = [refused(maker, wish).problem for wish in (FOX, FOX, clip)]
+
+    assert [len(problem) < 500 for problem in problems] == [True] * 3, problems
+    assert "XXX…" in problems[0]
+    assert "here: …" in problems[1]
+    assert "yyy…" in problems[2]
 
 
 def test_one_generated_picture_can_be_viewed_by_its_variable(shell: InteractiveShell) -> None:

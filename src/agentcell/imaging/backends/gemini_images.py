@@ -15,6 +15,7 @@ from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Usage
 from agentcell.adapters.gemini_decoder import content_reason, counted
 from agentcell.adapters.pricing import cost
+from agentcell.adapters.redaction import without_data
 from agentcell.errors import ContentFiltered, GenerationError, GenerationFailed, ModelError
 from agentcell.imaging.backends.gemini_service import (
     GeminiService,
@@ -32,6 +33,9 @@ _ASPECTS = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21
 _PIXELS = {"512": 512**2, "1K": 1024**2, "2K": 2048**2, "4K": 4096**2}
 _TOKENS = {"512": 747, "1K": 1120, "2K": 1680, "4K": 2520}
 """Of one picture (https://ai.google.dev/gemini-api/docs/pricing, read 2026-11-29)."""
+
+_LONGEST_REASON = 60
+"""Characters of a word for why there is no picture."""
 
 _NEAR = 0.03
 """By how much of it a picture's shape may differ from one of the `_ASPECTS`."""
@@ -200,9 +204,9 @@ def _none(answer: Answer, said: Mapping[str, Any], reason: str, words: str) -> M
         # A prompt that is blocked is not answered; of a picture that is held back nobody says.
         error.is_billed = False if blocked else None
         return error
-    because = (
-        f": {failures.one_line(words).rstrip('.')}" if words else f" ({reason})" if reason else ""
-    )
+    said_so = failures.one_line(without_data(words)).rstrip(".")
+    why = failures.one_line(reason, _LONGEST_REASON)
+    because = f": {said_so}" if said_so else f" ({why})" if why else ""
     return origin.error(
         GenerationFailed,
         f"{origin.name} answered without a picture{because}. The answer has very likely been"

@@ -19,6 +19,7 @@ from agentcell.adapters.addresses import host_of
 from agentcell.adapters.connection import Timeouts
 from agentcell.adapters.events import Usage
 from agentcell.adapters.pricing import cost, price_of
+from agentcell.adapters.redaction import without_data
 from agentcell.errors import GenerationError, GenerationFailed, ModelError
 from agentcell.imaging.backends.gemini_service import (
     GeminiService,
@@ -210,7 +211,7 @@ class GeminiVideo:
 
 
 def _state(said: Mapping[str, Any]) -> str:
-    return str(said.get("status") or "").strip().lower()
+    return failures.one_line(str(said.get("status") or "").lower(), _SHOWN)
 
 
 def _resolution(size: str) -> str:
@@ -251,7 +252,7 @@ def _reason(said: Mapping[str, Any]) -> str:
         for one in (errors if isinstance(errors, list) else [])
         if isinstance(one, dict) and isinstance(one.get("message"), str)
     ]
-    return failures.one_line(failures.redacted("; ".join(words)))
+    return failures.one_line(failures.redacted(without_data("; ".join(words))))
 
 
 def _cost(service: GeminiService, said: Mapping[str, Any]) -> Decimal | None:
