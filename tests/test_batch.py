@@ -230,6 +230,30 @@ def test_a_frame_has_the_columns_of_answers_though_none_came(schema: str) -> Non
     assert frame["error"].notna().all()
 
 
+class _Polars:
+    """Has what a DataFrame of polars has, as far as it is read here."""
+
+    columns = ("x", "y")
+
+    def __len__(self) -> int:
+        return 2
+
+    def iter_rows(self, *, named: bool) -> Iterator[dict[str, Any]]:
+        """Yield rows."""
+        assert named
+        yield from ({"x": "a", "y": None}, {"x": "b", "y": 2})
+
+
+def test_rows_of_polars_stand_beside_their_answers() -> None:
+    model = FakeModel(lambda asked: str(asked.messages[-1]["content"]))
+
+    result = agentcell.ask_each(model, "{x}/{y}", _Polars(), progress=False)
+
+    assert list(result) == ["a/", "b/2"]
+    assert list(result.frame().columns) == ["x", "y", "answer", "error"]
+    assert result.frame()["x"].tolist() == ["a", "b"]
+
+
 def test_whole_numbers_stay_whole_beside_a_row_that_failed() -> None:
     large = 2**53 + 1
 

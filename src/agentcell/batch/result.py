@@ -11,7 +11,7 @@ from typing import Any, overload
 from agentcell.adapters.events import Usage, total_usage
 from agentcell.adapters.price_table import shown
 from agentcell.adapters.recording.no_keys import without_keys
-from agentcell.batch.rows import is_frame
+from agentcell.batch.rows import is_frame, rows_of
 from agentcell.errors import AgentcellError, BatchError
 
 ERROR_COLUMN = "error"
@@ -213,8 +213,8 @@ class BatchResult(Sequence[Any]):
             ) from error
         if is_frame(self._source):
             frame = self._source.copy()
-        elif self._source is not None and all(isinstance(row, Mapping) for row in self._source):
-            frame = pd.DataFrame([dict(row) for row in self._source])
+        elif (named := _named_rows(self._source)) is not None:
+            frame = pd.DataFrame(named, index=range(len(self)))
         else:
             frame = pd.DataFrame(index=range(len(self)))
         taken = {str(name) for name in frame.columns}
@@ -239,6 +239,13 @@ class BatchResult(Sequence[Any]):
             error += "_of_row"
         columns[error] = [str(one) if isinstance(one, RowError) else None for one in self._values]
         return columns
+
+
+def _named_rows(source: Any) -> list[dict[str, Any]] | None:
+    """Return rows that have columns: of a list of mappings, or of a DataFrame of polars."""
+    rows = [] if source is None else list(rows_of(source).each)
+    named = [dict(row) for row in rows if isinstance(row, Mapping)]
+    return named if source is not None and len(named) == len(rows) else None
 
 
 def _dtype(column: list[Any]) -> Any:
