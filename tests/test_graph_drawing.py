@@ -6,6 +6,8 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from agentcell import Agent, NodeTemplate, RootGraph
+from agentcell.agents.graph.drawing import run_bundle
+from agentcell.agents.graph.run import GraphRun
 from agentcell.errors import ServiceError
 from agentcell.testing.fake_model import FakeModel
 from hostile import HOSTILE
@@ -62,6 +64,19 @@ def test_a_run_colours_its_nodes_and_tells_their_tokens() -> None:
     assert "| find | ✓ done |" in bundle["text/markdown"]
     assert bundle["text/plain"].splitlines()[-1] == "answer: b"
     assert bundle["text/plain"].startswith("✓ find")
+
+
+def test_a_run_shows_what_came_out_and_none_of_it_reaches_the_page() -> None:
+    said = "It is **red**.\n\n<img src=x onerror=alert(1)>\n\n```\nprint('left open"
+    output = {"answer": said, "next": "Yes.", "score": [1, "<b>"], "long": "x" * 100_000}
+    markdown = run_bundle(GraphRun(output, {}))["text/markdown"]
+
+    assert "**answer**\n\nIt is **red**." in markdown
+    assert "<img" not in markdown
+    assert "<b>" not in markdown
+    assert "\n```\n\n**next**\n\nYes.\n" in markdown  # the fence that was left open is closed
+    assert "**score**: " in markdown
+    assert len(markdown) < 10_000
 
 
 def test_a_run_that_failed_shows_where() -> None:

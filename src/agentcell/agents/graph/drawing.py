@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from agentcell.adapters.price_table import shown
 from agentcell.agents.graph.edges import ENTRY, EXIT, Edge
 from agentcell.agents.graph.run import GraphRun, NodeRun
+from agentcell.markdown_code import open_fence
 from agentcell.modality import FieldModality
-from agentcell.safe_text import plain
+from agentcell.safe_text import as_literal, plain, safe_markdown, shortened
 
 _LONGEST = 60
 """Characters of a label that are drawn."""
+
+_LONGEST_ANSWER = 8_000
+"""Characters of a value that came out; a saved notebook stays small, the run holds all."""
 
 _CLASSES = {
     "done": "fill:#e6f4ea,stroke:#137333,color:#202124",
@@ -42,7 +46,9 @@ def graph_bundle(edges: Sequence[Edge], notes: Mapping[str, str]) -> dict[str, s
 
 
 def run_bundle(run: GraphRun) -> dict[str, str]:
-    """Return a run as Markdown (coloured diagram, table of tokens and dollars) and as text.
+    """Return a run as Markdown and as text.
+
+    The Markdown is the coloured diagram, a table of tokens and dollars, and what came out.
 
     Parameters
     ----------
@@ -55,10 +61,21 @@ def run_bundle(run: GraphRun) -> dict[str, str]:
     table = "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)])
     text = [f"{_MARKS[node.status]} {' · '.join(_facts(node))}" for node in run.nodes]
     answers = [f"{plain(key)}: {plain(str(value))}" for key, value in run.output.items()]
+    shown_answers = [_answer(key, value) for key, value in run.output.items()]
     return {
-        "text/markdown": f"{_diagram(run.edges, {}, status)}\n\n{table}",
+        "text/markdown": "\n\n".join([_diagram(run.edges, {}, status), table, *shown_answers]),
         "text/plain": "\n".join([*text, *answers]),
     }
+
+
+def _answer(key: str, value: object) -> str:
+    """Return one value that came out; a text may be a model's, which writes Markdown."""
+    text = shortened(str(value), _LONGEST_ANSWER)
+    if not isinstance(value, str):
+        return f"**{as_literal(key)}**: {as_literal(text)}"
+    if fence := open_fence(text):
+        text = f"{text}\n{fence}"
+    return f"**{as_literal(key)}**\n\n{safe_markdown(text)}"
 
 
 def _diagram(edges: Sequence[Edge], notes: Mapping[str, str], status: Mapping[str, str]) -> str:
