@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +21,7 @@ from agentcell_magics import current_session
 from agentcell_magics.options import AGENT_OPTIONS, VIEW_OPTIONS
 from agentcell_magics.words import tokens
 from kernels import Kernel
+from promptly import cpu_seconds
 from scripted import ScriptedModel
 
 
@@ -370,16 +369,6 @@ def test_no_line_is_too_strange(tab: Tab, typed: str, in_body: bool) -> None:
     tab.ours(text.replace("|", ""))
 
 
-def fastest(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of the best of five runs."""
-    times = []
-    for _ in range(5):
-        began = time.process_time()
-        work()
-        times.append(time.process_time() - began)
-    return min(times)
-
-
 def test_a_folder_of_ten_thousand_files_takes_no_time(tab: Tab, folder: Path) -> None:
     (folder / "many").mkdir()
     for number in range(10_000):
@@ -392,7 +381,7 @@ def test_a_folder_of_ten_thousand_files_takes_no_time(tab: Tab, folder: Path) ->
         "%view_image many/",
     ):
         assert len(tab.ours(text)) >= 200
-        assert fastest(partial(tab.ours, text)) < 0.05
+        assert cpu_seconds(partial(tab.ours, text)) < 0.05
     last = tab("%%agent -a many/scan 0999") or tab('%%agent -a "many/scan 0999')
     assert len(last) == 10
 
@@ -402,7 +391,7 @@ def test_all_else_takes_less(tab: Tab, shell: InteractiveShell) -> None:
         shell.user_ns[f"variable_{number}"] = [number]
 
     for text in ("%%agent ", "%%agent -", "%%agent -m ", "%agent ", "%%agent\n{var", "x = 1"):
-        assert fastest(partial(tab.ours, text)) < 0.02
+        assert cpu_seconds(partial(tab.ours, text)) < 0.02
 
 
 def test_tab_in_a_kernel_asks_no_network_and_loads_no_sdk(kernel: Kernel, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import nbformat
@@ -21,6 +20,7 @@ from agentcell_magics import current_session
 from agentcell_magics.stale_marks import MOST_MARKED, SAID, StaleMarks, stale_marks
 from agentcell_magics.status import run_command
 from kernels import Kernel
+from promptly import cpu_seconds
 
 SEES = ModelCapabilities(image_input=True, pdf_input=True)
 
@@ -141,13 +141,7 @@ def test_a_hundred_thousand_turns_are_no_burden(tmp_path: Path) -> None:
 
     def seconds(session: Session, *lines: str) -> float:
         """Return the CPU time of these commands, the best of three."""
-        times = []
-        for _ in range(3):
-            began = time.process_time()
-            for line in lines:
-                said(session, line)
-            times.append(time.process_time() - began)
-        return min(times)
+        return cpu_seconds(lambda: [said(session, line) for line in lines], tries=3)
 
     few, many = filled(1_000), filled(100_000)
 

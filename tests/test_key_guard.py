@@ -19,6 +19,7 @@ from agentcell.keys.literals import first_literal
 from agentcell.testing import ChatServer
 from agentcell_magics import current_session
 from kernels import Kernel
+from promptly import cpu_seconds
 from scripted import ScriptedModel
 
 ROOT = Path(__file__).parent.parent
@@ -169,12 +170,8 @@ def test_a_known_key_counts_wherever_and_however_it_stands() -> None:
 )
 def test_a_strange_cell_costs_no_more_than_its_length(unit: str, end: str) -> None:
     def cost(times: int) -> float:
-        spent = []
-        for _ in range(3):
-            began = time.process_time()
-            first_literal(f"key {unit * times}{end}")
-            spent.append(time.process_time() - began)
-        return min(spent)
+        text = f"key {unit * times}{end}"
+        return cpu_seconds(lambda: first_literal(text))
 
     assert cost(60) < 6 * (cost(20) + 0.01)  # nine times would be the square of its length
 
@@ -318,16 +315,8 @@ def test_the_watch_costs_a_normal_cell_less_than_a_fifth_of_a_millisecond(
     looks = [call for call in calls if call.__module__ == "agentcell_magics.key_guard"]
     assert len(looks) == 1
     looks[0](info)
-    best = min(_seconds(looks[0], info) for _ in range(5))
 
-    assert best < 0.0002
-
-
-def _seconds(call: Any, info: Any, times: int = 100) -> float:
-    began = time.process_time()
-    for _ in range(times):
-        call(info)
-    return (time.process_time() - began) / times
+    assert cpu_seconds(lambda: [looks[0](info) for _ in range(100)]) / 100 < 0.0002
 
 
 @pytest.fixture

@@ -64,32 +64,32 @@ def begin(kernel: Kernel, source: str) -> tuple[str, Ran]:
 
 
 def test_the_cell_ends_at_once_and_its_display_follows(ready: Kernel) -> None:
-    ready.run("session.model = slow(*['word '] * 30)")
+    ready.run("session.model = slow(*['word '] * 100)")
     sent, ran = begin(ready, "%%agent --async -o story\nTell.")
 
     assert ran.status == "ok"
-    assert ran.seconds < 30 * 0.05  # the answer takes longer
+    assert ran.seconds < 100 * 0.05  # the answer takes longer
     assert ran.text == "Asking fake/model …"
-    said = updates(ready, sent, 4)
+    said = updates(ready, sent, 9)
     assert len(said) > 3
     assert said[-1].startswith("word word")
     assert "fake/model · 11 tokens in" in said[-1]
     assert ready.run("story").text == said[-1]
-    assert ready.run("story.done, story.status, len(story.text)").text == "(True, 'complete', 150)"
+    assert ready.run("story.done, story.status, len(story.text)").text == "(True, 'complete', 500)"
 
 
 def test_the_kernel_is_free_meanwhile_and_several_do_not_mix(ready: Kernel) -> None:
     ready.run(
-        "session.model = FakeModel(*[Reply(*[w] * 12, delay=0.1) for w in ('a ', 'b ', 'c ')])"
+        "session.model = FakeModel(*[Reply(*[w] * 40, delay=0.1) for w in ('a ', 'b ', 'c ')])"
     )
     cells = [begin(ready, f"%%agent --async -o {name} -c {name}\nTell.") for name in "xyz"]
 
-    assert all(ran.seconds < 12 * 0.1 for _, ran in cells)  # an answer takes longer
+    assert all(ran.seconds < 40 * 0.1 for _, ran in cells)  # an answer takes longer
     assert ready.run("1 + 1").text == "2"
     listed = ready.run("%agent running").text
     assert [name for name in "xyz" if f"  {name}  Tell." in listed] == ["x", "y", "z"]
     ran = ready.run("[str(await one) for one in (x, y, z)]")
-    assert ran.text.split() == str(["a " * 12, "b " * 12, "c " * 12]).split()
+    assert ran.text.split() == str(["a " * 40, "b " * 40, "c " * 40]).split()
     turns = ready.run("[(t.status, t.answer[:1]) for t in session.turns]").text
     assert sorted(eval(turns)) == [("complete", one) for one in "abc"]  # noqa: S307 (our own list)
 

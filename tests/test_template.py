@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentcell.prompts.template import Slot, distance, fill, find_slots, literal, near_miss
+from promptly import PROMPTLY
 
 VALUES = {"x": "1", "a": "{b}", "b": "B", "票据": "[t_1 r]", "os": "module", "d": "dict", "μ": "mu"}
 
@@ -112,7 +113,7 @@ def test_long_runs_of_braces_take_no_time(text: str) -> None:
 
     fill(text, VALUES.get)
 
-    assert time.perf_counter() - began < 2
+    assert time.perf_counter() - began < PROMPTLY
 
 
 @pytest.mark.parametrize(
