@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from agentcell.history.saved_notebook import MOST_BYTES, MOST_TURNS, saved_turns
 from agentcell.messages import content_text
 from agentcell.session import Session
 from kernels import Kernel, Ran
-from promptly import PROMPTLY
+from promptly import cpu_seconds
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -439,11 +438,8 @@ def test_a_large_notebook_is_read_fast(tmp_path: Path) -> None:
     cells[-1]["outputs"] = [picture]
     file = notebook(tmp_path, *cells)
 
-    began = time.process_time()
-    found = saved_turns(file)
-
-    assert len(found) == 200
-    assert time.process_time() - began < PROMPTLY
+    assert len(saved_turns(file)) == 200
+    assert cpu_seconds(lambda: saved_turns(file), tries=3) < 1.5
 
 
 # -- in a real kernel -----------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import sqlite3
 import string
 import subprocess
 import sys
-import time
 import tomllib
 from contextlib import closing
 from io import BytesIO
@@ -28,7 +27,7 @@ from agentcell.keys.shapes import without_prefix
 from agentcell.keys.traces import Traces, without_traces
 from agentcell.scan import Finding, scan, search
 from agentcell.scan.command import main
-from promptly import PROMPTLY
+from promptly import cpu_seconds
 
 ROOT = Path(__file__).parent.parent
 
@@ -527,11 +526,9 @@ def test_a_notebook_of_20_mb_is_searched_promptly(tmp_path: Path) -> None:
     cells += [code("", shown(image__png=picture(size=600))) for _ in range(6)]
     path = notebook(tmp_path, *cells)
     assert path.stat().st_size > 20_000_000
-    began = time.process_time()
 
     assert scan(path, KEYS) == []
-
-    assert time.process_time() - began < PROMPTLY
+    assert cpu_seconds(lambda: scan(path, KEYS), tries=2) < 4
 
 
 def test_a_part_of_a_key_is_taken_out_of_a_text() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentcell.prompts.template import Slot, distance, fill, find_slots, literal, near_miss
-from promptly import PROMPTLY
+from promptly import cpu_seconds
 
 VALUES = {"x": "1", "a": "{b}", "b": "B", "票据": "[t_1 r]", "os": "module", "d": "dict", "μ": "mu"}
 
@@ -109,11 +107,7 @@ def test_slots_are_found_with_their_places() -> None:
     ],
 )
 def test_long_runs_of_braces_take_no_time(text: str) -> None:
-    began = time.perf_counter()
-
-    fill(text, VALUES.get)
-
-    assert time.perf_counter() - began < PROMPTLY
+    assert cpu_seconds(lambda: fill(text, VALUES.get), tries=3) < 2
 
 
 @pytest.mark.parametrize(
