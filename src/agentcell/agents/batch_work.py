@@ -15,9 +15,9 @@ from agentcell.agents.invoked import askable
 from agentcell.agents.output import Malformed, answer_error, read_answer, without_thoughts
 from agentcell.agents.repairing import repairing
 from agentcell.agents.rounds import normal_result, whole
+from agentcell.assets.tables import is_empty
 from agentcell.assets.wording import a_type
 from agentcell.batch.result import ANSWER_COLUMN
-from agentcell.batch.rows import is_empty
 from agentcell.batch.work import Asked
 from agentcell.errors import FieldError
 from agentcell.messages import Message, TextMessageBlock

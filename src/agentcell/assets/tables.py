@@ -123,18 +123,26 @@ def _is_numeric(column: list[Any]) -> bool:
     )
 
 
+def is_nothing(value: object) -> bool:
+    """Whether a value is None, or what pandas has for it; NaN is a number."""
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def is_empty(value: object) -> bool:
+    """Whether a cell holds nothing: what `is_nothing`, or NaN."""
+    return is_nothing(value) or (isinstance(value, float) and math.isnan(value))
+
+
 def _label(label: object) -> str:
     if isinstance(label, (tuple, list)):
         return " / ".join(text for part in label if (text := _cell(part)))
     return _cell(label)
 
 
-def _cell(value: object) -> str:  # noqa: PLR0911 (one for each kind)
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+def _cell(value: object) -> str:
+    if is_empty(value):
         return ""
     if isinstance(value, float):
-        if math.isnan(value):
-            return ""
         return f"{value:.{_DIGITS}g}"
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")

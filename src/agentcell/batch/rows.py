@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentcell.assets.tables import is_empty
 from agentcell.assets.wording import a_type
 from agentcell.errors import BatchError
-
-_NOTHING = frozenset({"NAType", "NaTType"})
 
 _AT_ONCE = 256
 """Rows of a DataFrame that are taken out of it at a time."""
@@ -111,13 +110,6 @@ def _frame_rows(frame: Any) -> Iterator[dict[str, Any]]:
                 for name, value in zip(names, values, strict=True)
                 if not is_empty(value)
             }
-
-
-def is_empty(value: Any) -> bool:
-    """Whether a cell holds nothing: None, NaN, and what pandas has for them."""
-    if value is None or type(value).__name__ in _NOTHING:
-        return True
-    return isinstance(value, float) and value != value  # noqa: PLR0124 (NaN is no number)
 
 
 def _check_levels(columns: Any) -> None:

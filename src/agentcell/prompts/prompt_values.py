@@ -14,7 +14,7 @@ from typing import Any
 
 from agentcell.assets.asset import MediaAsset
 from agentcell.assets.foreign import is_foreign
-from agentcell.assets.tables import is_frame
+from agentcell.assets.tables import is_frame, is_nothing
 from agentcell.assets.wording import a_type
 from agentcell.errors import PromptError
 from agentcell.modality import FieldModality
@@ -22,9 +22,6 @@ from agentcell.safe_text import unsendable
 
 _NO_TEXT = re.compile(r"<.* at 0x[0-9a-fA-F]+>\Z", re.DOTALL)
 """How Python writes what nobody taught to write itself."""
-
-_NONE_OF_PANDAS = frozenset({"NAType", "NaTType"})
-"""The classes of what pandas has for nothing; NaN is a number."""
 
 _TOLD_BY_STR = (
     bool,
@@ -62,7 +59,7 @@ def slot_text(name: str, value: Any) -> str:
 
 
 def _text(name: str, value: Any) -> str:
-    if value is None or type(value).__name__ in _NONE_OF_PANDAS:
+    if is_nothing(value):
         raise _no_text(name, str(value))
     if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)
